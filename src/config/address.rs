@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::Deserialize;
 use url::{Host, Url};
@@ -64,6 +65,17 @@ impl Address {
         is_here(&self.0)
     }
 
+    /// Whether a request to the URL could reach this machine, by an unusual spelling too.
+    pub fn may_be_here(&self) -> bool {
+        let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+        match self.0.host() {
+            Some(Host::Domain(name)) => is_local(name.trim_end_matches('.')),
+            Some(Host::Ipv4(address)) => is_here(address.into()),
+            Some(Host::Ipv6(address)) => is_here(IpAddr::from(address).to_canonical()),
+            None => false,
+        }
+    }
+
     /// Scheme, host and port, as `https://mcp.example.org`.
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
@@ -79,11 +91,15 @@ impl Address {
 /// Whether the server runs on this machine.
 fn is_here(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => is_local(name),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+fn is_local(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 impl TryFrom<String> for Address {

@@ -39,6 +39,7 @@ use super::secret::Secret;
 /// url = "https://plans.example.org/mcp"
 /// client_id = "monobloc-7f3a"        # of a client that you registered where one signs in
 /// client_secret = "${PLANS_SECRET}"  # if it has one
+/// issuer = "https://login.example.org"  # where one signs in, and the only place that gets them
 /// callback_port = 8770               # if it was registered with http://127.0.0.1:8770/callback
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -61,6 +62,8 @@ pub struct Server {
     /// The client to sign in as, for an authorisation server that registers none by itself.
     pub client_id: Option<String>,
     pub client_secret: Option<Secret>,
+    /// The authorisation server at which the client was registered. A sign-in at another one fails.
+    pub issuer: Option<Address>,
     /// The port for the browser's answer to a sign-in; `None` means a free one.
     pub callback_port: Option<NonZeroU16>,
     /// `${project}` is replaced by the project's folder, here and in `env` and `dir`.
@@ -126,9 +129,10 @@ impl Server {
         }
     }
 
-    /// The command that signs in to it.
+    /// The command that signs in to it. QUERY stands for that of a URL, which may be a secret.
     pub fn login(&self) -> String {
         match &self.url {
+            Some(url) if self.is_passed && url.url().query().is_some() => format!("monobloc mcp login '{url}?QUERY'"),
             Some(url) if self.is_passed => format!("monobloc mcp login {url}"),
             _ => format!("monobloc mcp login {}", self.name),
         }
@@ -148,7 +152,10 @@ impl Server {
                     Some(format!("[mcp.{name}] has `headers` without a `url`; use `env` for a program"))
                 }
                 (true, _)
-                    if self.client_id.is_some() || self.client_secret.is_some() || self.callback_port.is_some() =>
+                    if self.client_id.is_some()
+                        || self.client_secret.is_some()
+                        || self.issuer.is_some()
+                        || self.callback_port.is_some() =>
                 {
                     Some(format!("[mcp.{name}] has a client to sign in as, but no `url`; leave it out"))
                 }
@@ -160,6 +167,11 @@ impl Server {
         }
         if self.client_secret.is_some() && self.client_id.is_none() {
             return Some(format!("[mcp.{name}] has a `client_secret` without the `client_id` that it is of"));
+        }
+        if self.client_id.is_some() && self.issuer.is_none() {
+            return Some(format!(
+                "[mcp.{name}] has a `client_id` without the `issuer` at which it was registered; add its URL"
+            ));
         }
         let of_programs = [
             ("args", !self.args.is_empty()),
@@ -189,6 +201,7 @@ impl Default for Server {
             headers: Headers::default(),
             client_id: None,
             client_secret: None,
+            issuer: None,
             callback_port: None,
             args: Vec::new(),
             env: BTreeMap::new(),

@@ -95,6 +95,14 @@ impl Authority {
         hosts.dedup();
         hosts
     }
+
+    /// The host where the user signs in and another one that gets its answer, if nothing proves
+    /// that they belong together. Otherwise a false server could name somebody else's sign-in, and
+    /// exchange the code from there itself.
+    pub fn split(&self) -> Option<(String, String)> {
+        let (asks, gets) = (self.authorize.origin(), self.token.origin());
+        (asks != gets && !self.signs_answers).then_some((asks, gets))
+    }
 }
 
 fn optional(reach: &Reach, name: &str, text: Option<String>) -> Result<Option<Address>, String> {

@@ -43,26 +43,26 @@ impl Bearer {
 
     /// The token for a request, renewed if it is about to expire.
     pub async fn token(&self) -> Result<String, String> {
-        self.renewed_if(|kept| kept.is_due()).await
+        self.renewed(None).await
     }
 
     /// The token for the second attempt, after the server has refused the token `refused`.
     pub async fn token_after(&self, refused: &str) -> Result<String, String> {
-        let old = refused.to_owned();
-        let new = self.renewed_if(move |kept| kept.access_token == old).await?;
+        let new = self.renewed(Some(refused.to_owned())).await?;
         if new == refused { Err(self.0.signed_out("the server refuses the token")) } else { Ok(new) }
     }
 
-    /// Renews the token if `is_old`. The work is not cancelled with its caller: an authorisation
-    /// server may accept a token for renewal only once, so the answer must be stored.
-    async fn renewed_if(&self, is_old: impl Fn(&Kept) -> bool + Send + Sync + 'static) -> Result<String, String> {
+    /// Renews the token if it was `refused` or is about to expire. The work is not cancelled with
+    /// its caller: an authorisation server may accept a token for renewal only once, so the answer
+    /// must be stored.
+    async fn renewed(&self, refused: Option<String>) -> Result<String, String> {
         let inner = self.0.clone();
         let work = async move {
             let mut kept = inner.kept.lock().await;
-            if is_old(&kept) {
-                *kept = inner.renewed(is_old).await?;
+            match inner.renew(&mut kept, refused.as_deref()).await {
+                Err(why) if refused.is_some() || !kept.is_valid() => Err(why),
+                _ => Ok(kept.access_token.clone()),
             }
-            Ok(kept.access_token.clone())
         };
         tokio::spawn(work).await.unwrap_or_else(|lost| Err(format!("the token was lost: {lost}")))
     }
@@ -80,15 +80,23 @@ impl Inner {
         format!("{why}; sign in again: `{}`", self.login)
     }
 
-    /// The token in the file, if another process has renewed it meanwhile, else a new one.
-    async fn renewed(&self, is_old: impl Fn(&Kept) -> bool) -> Result<Kept, String> {
+    /// Takes the token in the file, if another process has renewed it meanwhile, or else a new one.
+    async fn renew(&self, kept: &mut Kept, refused: Option<&str>) -> Result<(), String> {
+        let is_old = |kept: &Kept| refused.map_or(kept.is_due(), |refused| kept.access_token == refused);
+        if !is_old(kept) {
+            return Ok(());
+        }
         let server = &self.reach.server;
         let _locked = Kept::lock(&self.folder, server, self.reach.limit).await?;
         let read = Kept::read(&self.folder, server).map_err(|why| format!("{why}: `{}`", self.login))?;
-        let Some(kept) = read else { return Err(self.signed_out("you have signed out")) };
-        self.remember(&kept);
-        if !is_old(&kept) {
-            return Ok(kept);
+        let Some(stored) = read else { return Err(self.signed_out("you have signed out")) };
+        self.remember(&stored);
+        let in_file = stored.access_token.clone();
+        if kept.unwritten_over.as_ref() != Some(&in_file) {
+            *kept = stored;
+        }
+        if !is_old(kept) {
+            return Ok(());
         }
         let Some(refresh) = kept.refresh_token.clone() else {
             return Err(self.signed_out("the token of your sign-in is no longer accepted and cannot be renewed"));
@@ -96,23 +104,30 @@ impl Inner {
         let at = self.reach.address("the token endpoint", &kept.token_endpoint)?;
         let fields = [("grant_type", "refresh_token"), ("refresh_token", &refresh), ("resource", &kept.resource)];
         let asked = token::ask(&self.reach, &at, &kept.client, &fields, &kept.secrets()).await;
-        match asked {
+        let done = match asked {
             Ok(granted) => {
-                let new = kept.renewed(granted);
-                self.remember(&new);
-                new.write(&self.folder, server)?;
-                Ok(new)
+                *kept = kept.renewed(granted);
+                self.remember(kept);
+                Ok(())
             }
             Err(NoToken::Refused(why)) => {
                 // It is not tried again with the same token.
-                kept.without_renewal().write(&self.folder, server)?;
+                kept.refresh_token = None;
                 Err(self.signed_out(&format!("your sign-in is not renewed ({why})")))
             }
             Err(NoToken::Failed(why)) => {
                 let login = &self.login;
-                Err(format!("your sign-in could not be renewed ({why}); try again later, or sign in again: `{login}`"))
+                return Err(format!(
+                    "your sign-in could not be renewed ({why}); try again later, or sign in again: `{login}`"
+                ));
             }
-        }
+        };
+        // This process goes on with what it has got, even if the disk is full.
+        kept.unwritten_over = kept.write(&self.folder, server).err().map(|why| {
+            tracing::warn!("{why}; it is tried again at the next renewal");
+            in_file
+        });
+        done
     }
 
     fn remember(&self, kept: &Kept) {

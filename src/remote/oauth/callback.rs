@@ -22,8 +22,8 @@ const HEAD_MAX: usize = 32 << 10;
 /// Browsers open connections in advance, and may leave them unused.
 const CONNECTIONS_MAX: usize = 8;
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(10);
-/// Number of answers of other sign-ins, or made up by other programs, after which this one ends.
-const FOREIGN_MAX: usize = 20;
+/// Number of pasted lines without the right answer after which the sign-in ends.
+const PASTED_MAX: usize = 20;
 
 /// The port that waits for one answer.
 pub struct Callback {
@@ -51,7 +51,12 @@ enum Wrong {
 impl Callback {
     /// Opens the port, or a free one for 0.
     pub async fn open(port: u16) -> Result<Callback, String> {
-        let failed = |error: io::Error| format!("the port {port} for the browser's answer cannot be opened: {error}");
+        let failed = |error: io::Error| {
+            format!(
+                "the port {port} for the browser's answer cannot be opened: {error}; end the program that uses it, or \
+                 register the client with another one and set `callback_port`"
+            )
+        };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Callback { listener, redirect: format!("http://127.0.0.1:{port}{PATH}") })
@@ -72,7 +77,7 @@ impl Callback {
         accepting.spawn(accept(self.listener, expected.clone(), sender));
         let wait = async {
             let (mut foreign, mut listens) = (0, true);
-            while foreign < FOREIGN_MAX {
+            while foreign < PASTED_MAX {
                 let answer = tokio::select! {
                     Some(answer) = answers.recv() => answer,
                     line = lines.recv(), if listens => match line {
@@ -92,7 +97,7 @@ impl Callback {
                 }
                 foreign += 1;
             }
-            Err("too many answers were not for this sign-in, so it was ended; begin again".to_owned())
+            Err(format!("{PASTED_MAX} lines were not the answer to this sign-in, so it was ended; begin again"))
         };
         let late = |_| Err(format!("no answer came within {} s; begin again", time_max.as_secs()));
         timeout(time_max, wait).await.unwrap_or_else(late)
@@ -111,7 +116,10 @@ async fn accept(listener: TcpListener, expected: Arc<Expected>, answers: mpsc::S
         };
         let (expected, answers) = (expected.clone(), answers.clone());
         connections.spawn(async move {
-            if let Ok(Ok(Some(answer))) = timeout(CONNECTION_TIME_MAX, answered(stream, &expected)).await {
+            // Any page in a browser can send foreign answers, so they do not count.
+            if let Ok(Ok(Some(answer))) = timeout(CONNECTION_TIME_MAX, answered(stream, &expected)).await
+                && !matches!(answer, Err(Wrong::Foreign(_)))
+            {
                 let _ = answers.send(answer).await;
             }
             drop(permit);
@@ -161,7 +169,10 @@ impl Expected {
     /// The code in a URL that the user pasted.
     fn pasted(&self, line: &str) -> Result<String, Wrong> {
         match Url::parse(line.trim()) {
-            Ok(url) => self.code_in(&url),
+            Ok(url) if url.path() == PATH => self.code_in(&url),
+            Ok(_) => Err(Wrong::Foreign(
+                "this is not the URL at the end; sign in first, then paste the one that begins with http://127.0.0.1",
+            )),
             Err(_) => Err(Wrong::Foreign("this is not a URL; paste the one that the browser shows at the end")),
         }
     }

@@ -1,6 +1,10 @@
 //! Reads the answer of a server to a request without a token:
 //! `WWW-Authenticate: Bearer resource_metadata="https://…", scope="read write"`.
 
+/// Maximum number of scopes in a message, and length of each.
+const SCOPES_MAX: usize = 20;
+const SCOPE_MAX: usize = 100;
+
 /// The status of the answer, and what its header says about the sign-in.
 #[derive(Debug, Default, PartialEq)]
 pub struct Challenge {
@@ -39,13 +43,13 @@ impl Challenge {
     /// The scopes, one by one, without those that a command line could not hold as they are.
     pub fn scopes(&self) -> Vec<String> {
         let words = self.scope.as_deref().unwrap_or_default().split_whitespace();
-        words.filter(|scope| is_plain(scope)).map(str::to_owned).collect()
+        words.filter(|scope| is_plain(scope)).take(SCOPES_MAX).map(str::to_owned).collect()
     }
 }
 
-/// Whether a scope consists of characters that mean nothing to a shell or a terminal.
+/// Whether a scope is short, and of characters that mean nothing to a shell or a terminal.
 fn is_plain(scope: &str) -> bool {
-    scope.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-+@,".contains(c))
+    scope.len() <= SCOPE_MAX && scope.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-+@,".contains(c))
 }
 
 /// The parts of a header between commas that are not in quotes.
@@ -104,5 +108,7 @@ mod tests {
     fn no_scope_reaches_a_command_line_that_a_shell_would_carry_out() {
         let read = Challenge { scope: Some("repo:read $(reboot) `id` files/*".to_owned()), ..Challenge::default() };
         assert_eq!(read.scopes(), ["repo:read"]);
+        let long = format!("{} {}", "x".repeat(SCOPE_MAX + 1), "a ".repeat(SCOPES_MAX + 1));
+        assert_eq!(Challenge { scope: Some(long), ..Challenge::default() }.scopes(), ["a"; SCOPES_MAX]);
     }
 }

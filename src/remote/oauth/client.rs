@@ -40,10 +40,10 @@ impl Client {
     pub async fn register(authority: &Authority, redirect: &str, scope: &str) -> Result<Client, String> {
         let Some(at) = &authority.register else {
             return Err(format!(
-                "the authorisation server {} registers no clients by itself; register one there, with the redirect URL \
-                 http://127.0.0.1:PORT/callback, and write its `client_id` (and PORT as `callback_port`) into the table \
-                 of the server",
-                authority.found.at
+                "the authorisation server {issuer} registers no clients by itself; register one there, with the redirect URL \
+                 http://127.0.0.1:PORT/callback, and write its `client_id`, `issuer = \"{issuer}\"` and PORT as \
+                 `callback_port` into the table of the server",
+                issuer = authority.found.at
             ));
         };
         let mut wish = json!({
@@ -62,13 +62,16 @@ impl Client {
         let registered = answered.json::<Registered>().filter(|made| usable(&made.client_id));
         let Some(made) = registered.filter(|made| made.client_secret.as_deref().is_none_or(usable)) else {
             return Err(format!(
-                "{at} does not register monobloc ({}); register a client there by hand, and write its `client_id` into \
-                 the table of the server",
-                answered.refusal(&[])
+                "{at} does not register monobloc ({}); register a client there by hand, and write its `client_id` and \
+                 `issuer = \"{}\"` into the table of the server",
+                answered.refusal(&[]),
+                authority.found.at
             ));
         };
-        let posts_secret = made.token_endpoint_auth_method.as_deref() == Some("client_secret_post");
-        Ok(Client { id: made.client_id, secret: made.client_secret, posts_secret })
+        let proof = made.token_endpoint_auth_method.unwrap_or_default();
+        // Some servers give a secret along with `none`, and then refuse it.
+        let secret = made.client_secret.filter(|_| proof != "none");
+        Ok(Client { id: made.client_id, secret, posts_secret: proof == "client_secret_post" })
     }
 
     /// A form for the token endpoint, with what proves the client.

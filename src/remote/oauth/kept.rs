@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::authority::Authority;
 use super::client::Client;
-use super::token::{Granted, now_s};
+use super::token::{Granted, SCOPE_MAX, now_s};
 use crate::base::{hex, overwrite};
 use crate::config::Address;
 
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A sign-in that succeeded. It has no `Debug`, because it has tokens.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Kept {
-    /// The server that the token is for, and the only one that gets it.
+    /// The hash of the server's whole URL. The token is for this URL, and no other gets it.
     server: String,
     /// The server's name at the authorisation server.
     pub(super) resource: String,
@@ -32,23 +32,34 @@ pub struct Kept {
     pub(super) client: Client,
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
-    /// Seconds since 1970.
+    /// When the user signed in; this and the other times are in seconds since 1970.
+    pub since_s: u64,
     renew_at_s: Option<u64>,
+    expires_at_s: Option<u64>,
     pub scope: Option<String>,
+    /// The access token in the file, if this newer one could not be written to it.
+    #[serde(skip)]
+    pub(super) unwritten_over: Option<String>,
 }
 
 impl Kept {
-    pub(super) fn new(authority: &Authority, client: Client, granted: Granted) -> Kept {
+    /// `asked` are the scopes that were asked for, which are also those that were given if the
+    /// authorisation server does not say (RFC 6749, section 5.1).
+    pub(super) fn new(authority: &Authority, client: Client, granted: Granted, asked: String) -> Kept {
+        let asked = Some(asked).filter(|asked| !asked.is_empty() && asked.len() <= SCOPE_MAX);
         Kept {
-            server: authority.found.reach.server.to_string(),
+            server: key(&authority.found.reach.server),
             resource: authority.found.resource.clone(),
             token_endpoint: authority.token.url().to_string(),
             revocation_endpoint: authority.revoke.as_ref().map(|at| at.url().to_string()),
             client,
             access_token: granted.access_token,
             refresh_token: granted.refresh_token,
+            since_s: now_s(),
             renew_at_s: granted.renew_at_s,
-            scope: granted.scope,
+            expires_at_s: granted.expires_at_s,
+            scope: granted.scope.or(asked),
+            unwritten_over: None,
         }
     }
 
@@ -58,19 +69,26 @@ impl Kept {
             access_token: granted.access_token,
             refresh_token: granted.refresh_token.or_else(|| self.refresh_token.clone()),
             renew_at_s: granted.renew_at_s,
+            expires_at_s: granted.expires_at_s,
             scope: granted.scope.or_else(|| self.scope.clone()),
             ..self.clone()
         }
     }
 
-    /// The same sign-in, after its renewal was refused.
-    pub(super) fn without_renewal(self) -> Kept {
-        Kept { refresh_token: None, ..self }
-    }
-
     /// Whether the token is about to expire and can be renewed.
     pub(super) fn is_due(&self) -> bool {
         self.refresh_token.is_some() && self.renew_at_s.is_some_and(|at| at <= now_s())
+    }
+
+    /// Whether the token is certain not to have expired.
+    pub(super) fn is_valid(&self) -> bool {
+        self.expires_at_s.is_some_and(|at| at > now_s())
+    }
+
+    /// Whether `new` is of another client. Some authorisation servers end all sign-ins of a client
+    /// when the token of one is revoked.
+    pub fn is_apart_from(&self, new: &Kept) -> bool {
+        self.client.id != new.client.id
     }
 
     /// Seconds until the token is renewed, or until it expires if it cannot be; `None` if unknown.
@@ -90,11 +108,31 @@ impl Kept {
 
     /// The file for a server in the folder of all tokens.
     pub fn file(folder: &Path, server: &Address) -> PathBuf {
-        folder.join(format!("{}.json", hex(&Sha256::digest(server.to_string())[..12])))
+        folder.join(format!("{}.json", &key(server)[..24]))
     }
 
     /// The token for `server`; `None` if the user is not signed in.
     pub fn read(folder: &Path, server: &Address) -> Result<Option<Kept>, String> {
+        let Some((kept, mode)) = Kept::load(folder, server)? else { return Ok(None) };
+        if mode & 0o077 == 0 {
+            return Ok(Some(kept));
+        }
+        let path = Kept::file(folder, server).display().to_string();
+        Err(format!(
+            "others can read your sign-in, in {path} (its mode is {mode:o}), so it is not used; close it by \
+             `chmod 600 '{}'`, or sign in again",
+            path.replace('\'', r"'\''")
+        ))
+    }
+
+    /// The token for `server`, even if others can read the file, to revoke it; `None` if there is
+    /// none, or only a damaged one.
+    pub fn parsed(folder: &Path, server: &Address) -> Option<Kept> {
+        Kept::load(folder, server).ok().flatten().map(|(kept, _)| kept)
+    }
+
+    /// The token for `server`, and the mode of its file.
+    fn load(folder: &Path, server: &Address) -> Result<Option<(Kept, u32)>, String> {
         let path = Kept::file(folder, server);
         let name = path.display();
         let unread = |error: io::Error| format!("your sign-in, in {name}, cannot be read ({error}); sign in again");
@@ -107,21 +145,15 @@ impl Kept {
         let file = File::open(&path).map_err(unread)?;
         // Query the opened file, because the name may lead elsewhere by now.
         let mode = file.metadata().map_err(unread)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(format!(
-                "others can read your sign-in, in {name} (its mode is {mode:o}), so it is not used; close it by \
-                 `chmod 600 {name}`, or sign in again"
-            ));
-        }
         let mut text = String::new();
         file.take(FILE_MAX_BYTES).read_to_string(&mut text).map_err(unread)?;
         // The position in the file is enough: serde's message would quote from it.
         let kept: Kept = serde_json::from_str(&text)
             .map_err(|error| format!("your sign-in, in {name}, is damaged (line {}); sign in again", error.line()))?;
-        if kept.server != server.to_string() {
+        if kept.server != key(server) {
             return Err(format!("the sign-in in {name} is for another server, so it is not used; sign in again"));
         }
-        Ok(Some(kept))
+        Ok(Some((kept, mode)))
     }
 
     /// Locks the token of a server against other processes: two that renewed it at once would make
@@ -167,6 +199,12 @@ impl Kept {
     }
 }
 
+/// URLs that differ only in their query may be different accounts. The query itself may be a
+/// secret, so its hash is kept.
+fn key(server: &Address) -> String {
+    hex(&Sha256::digest(server.url().as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -175,15 +213,18 @@ mod tests {
 
     fn kept(server: &Address) -> Kept {
         Kept {
-            server: server.to_string(),
+            server: key(server),
             resource: server.to_string(),
             token_endpoint: "https://login.example/token".to_owned(),
             revocation_endpoint: None,
             client: Client { id: "c".to_owned(), secret: None, posts_secret: false },
             access_token: "access-4711".to_owned(),
             refresh_token: Some("refresh-4711".to_owned()),
+            since_s: 0,
             renew_at_s: Some(0),
+            expires_at_s: Some(0),
             scope: None,
+            unwritten_over: None,
         }
     }
 
@@ -191,7 +232,7 @@ mod tests {
     async fn a_token_is_for_one_server_and_its_owner_alone() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("new/mcp");
-        let (one, other) = (Address::new("https://a/mcp").unwrap(), Address::new("https://a/mcp2").unwrap());
+        let (one, other) = (Address::new("https://a/mcp?me").unwrap(), Address::new("https://a/mcp?you").unwrap());
         let time_max = Duration::from_millis(100);
         let locked = Kept::lock(&folder, &one, time_max).await.unwrap();
         kept(&one).write(&folder, &one).unwrap();
@@ -221,7 +262,7 @@ mod tests {
             assert!(why.contains(part) && why.contains("sign in again") && !why.contains("4711"), "{why}");
         };
         let whole = serde_json::to_string(&kept(&server)).unwrap();
-        check(0o640, &whole, "chmod 600");
+        check(0o640, &whole, "`chmod 600 '/");
         check(0o604, &whole, "its mode is 604");
         check(0o600, &whole[..whole.len() - 9], "damaged (line 1)");
         check(0o600, "{\"access_token\": 4711}", "damaged");

@@ -45,7 +45,7 @@ impl Reach {
     pub fn address(&self, what: &str, text: &str) -> Result<Address, String> {
         let shown = said::shown(text, None);
         let address = Address::new(text).map_err(|why| format!("{what} `{shown}` is not used: {why}"))?;
-        if address.is_here() && !self.server.is_here() {
+        if address.may_be_here() && !self.server.is_here() {
             return Err(format!("{what} `{shown}` is not used: it is on this machine, and {} is not", self.server));
         }
         Ok(address)
@@ -166,6 +166,11 @@ mod tests {
         check("https://one.example/mcp", "https://login.example/token", None);
         check("https://one.example/mcp", "http://login.example/token", Some("use https://"));
         check("https://one.example/mcp", "http://127.0.0.1:80/token", Some("is on this machine"));
+        for host in
+            ["0.0.0.0", "127.1", "[::]", "[::1]", "[::ffff:127.0.0.1]", "localhost.", "LOCALHOST", "a.localhost."]
+        {
+            check("https://one.example/mcp", &format!("https://{host}/token"), Some("is on this machine"));
+        }
         check("http://127.0.0.1:1/mcp", "http://localhost:2/token", None);
         check("https://one.example/mcp", "javascript:alert(1)", Some("begins with `javascript:`"));
         check("https://one.example/mcp", "\u{1b}[2J", Some("is not a URL"));

@@ -32,10 +32,25 @@ struct Metadata {
 }
 
 impl Found {
-    /// Asks the server, and nobody else. `challenge` is its answer to a request without a token. A
-    /// server without such metadata is its own authorisation server, as in the specification of
-    /// March 2025, if it demanded a token.
-    pub async fn at(reach: Reach, challenge: &Challenge) -> Result<Found, String> {
+    /// Asks the server, and nobody else. `challenge` is its answer to a request without a token.
+    /// `issuer` is the only authorisation server that may get the client of the settings: a server
+    /// that names another one, such as itself, may want its secret.
+    pub async fn at(reach: Reach, challenge: &Challenge, issuer: Option<&Address>) -> Result<Found, String> {
+        let found = Found::named(reach, challenge).await?;
+        match issuer.filter(|issuer| **issuer != found.at) {
+            None => Ok(found),
+            Some(issuer) => Err(format!(
+                "{} has its users sign in at `{}`, but `issuer` in the settings is `{issuer}`; nothing was sent to either. \
+                 Change `issuer` only if the client was registered there",
+                found.reach.server,
+                shown(&found.issuer, &[])
+            )),
+        }
+    }
+
+    /// A server without metadata is its own authorisation server, as in the specification of March
+    /// 2025, if it demanded a token.
+    async fn named(reach: Reach, challenge: &Challenge) -> Result<Found, String> {
         let server = reach.server.clone();
         let (places, mut misses) = places(&server, challenge);
         for place in places {
@@ -49,7 +64,7 @@ impl Found {
         }
         if challenge.status != 401 {
             return Err(format!(
-                "{server} answers without a sign-in (status {}) and names no authorisation server ({})",
+                "{server} does not demand a sign-in (status {}) and names no authorisation server ({})",
                 challenge.status,
                 misses.join("; ")
             ));

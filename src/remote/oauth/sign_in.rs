@@ -36,6 +36,7 @@ pub struct SignIn {
     callback: Callback,
     verifier: String,
     state: String,
+    scope: String,
     url: Url,
 }
 
@@ -65,7 +66,7 @@ impl SignIn {
             // OpenID Connect gives such a token only after the user was asked.
             url.query_pairs_mut().append_pair("prompt", "consent");
         }
-        Ok(SignIn { authority, client, callback, verifier, state, url })
+        Ok(SignIn { authority, client, callback, verifier, state, scope, url })
     }
 
     /// The URL for the user's browser.
@@ -81,7 +82,7 @@ impl SignIn {
         note: impl Fn(&str),
         time_max: Duration,
     ) -> Result<Kept, String> {
-        let SignIn { authority, client, callback, verifier, state, .. } = self;
+        let SignIn { authority, client, callback, verifier, state, scope, .. } = self;
         let redirect = callback.redirect.clone();
         let (issuer, is_signed) = (authority.issuer.clone(), authority.signs_answers);
         let code = callback.code(Expected { state, issuer, is_signed }, lines, note, time_max).await?;
@@ -95,7 +96,7 @@ impl SignIn {
         let reach = &authority.found.reach;
         let granted = token::ask(reach, &authority.token, &client, &fields, &[&code, &verifier]).await;
         let granted = granted.map_err(|no| format!("the sign-in got no token: {}", NoToken::why(no)))?;
-        Ok(Kept::new(&authority, client, granted))
+        Ok(Kept::new(&authority, client, granted, scope))
     }
 }
 

@@ -11,6 +11,11 @@ use crate::config::Address;
 
 /// Maximum length of a token, in bytes. Some carry whole lists of groups.
 const TOKEN_MAX: usize = 32 << 10;
+/// Maximum length of the list of scopes, in bytes.
+pub const SCOPE_MAX: usize = 8 << 10;
+/// The codes of a refusal after which only a new sign-in helps. Some servers send them with status
+/// 200; others, such as `temporarily_unavailable`, pass.
+const REFUSALS: [&str; 4] = ["invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"];
 /// A token is renewed this long before it expires, so that it does not expire on the way.
 const EARLY_S: u64 = 60;
 
@@ -20,6 +25,7 @@ pub struct Granted {
     pub refresh_token: Option<String>,
     /// When to renew the token, in seconds since 1970; `None` if that is not known.
     pub renew_at_s: Option<u64>,
+    pub expires_at_s: Option<u64>,
     pub scope: Option<String>,
 }
 
@@ -62,7 +68,7 @@ pub async fn ask(
     let secrets: Vec<&str> = secrets.iter().copied().chain(client.secret.as_deref()).collect();
     let why = || format!("{at}: {}", answered.refusal(&secrets));
     let Some(answer) = answered.json::<Answer>() else {
-        let is_refusal = matches!(answered.status, 400 | 401) && !answered.code().is_empty();
+        let is_refusal = matches!(answered.status, 200 | 400 | 401) && REFUSALS.contains(&answered.code().as_str());
         return Err(if is_refusal { NoToken::Refused(why()) } else { NoToken::Failed(why()) });
     };
     let is_usable =
@@ -71,11 +77,13 @@ pub async fn ask(
     if !is_bearer || !is_usable(&answer.access_token) {
         return Err(NoToken::Failed(format!("{at} gives no token that can be sent as a header")));
     }
+    let (lifetime_s, now_s) = (lifetime_s(&answer.expires_in), now_s());
     Ok(Granted {
         access_token: answer.access_token,
         refresh_token: answer.refresh_token.filter(is_usable),
-        renew_at_s: lifetime_s(&answer.expires_in).map(|lifetime_s| now_s().saturating_add(usable_s(lifetime_s))),
-        scope: answer.scope,
+        renew_at_s: lifetime_s.map(|lifetime_s| now_s.saturating_add(usable_s(lifetime_s))),
+        expires_at_s: lifetime_s.map(|lifetime_s| now_s.saturating_add(lifetime_s)),
+        scope: answer.scope.filter(|scope| scope.len() <= SCOPE_MAX),
     })
 }
 
@@ -84,8 +92,9 @@ pub fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// `None` if it is unknown; 0 cannot be meant, because the token would be of no use.
 fn lifetime_s(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
+    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|lifetime_s| *lifetime_s > 0)
 }
 
 /// How long a token is used. A short one is not renewed before each request.
@@ -99,8 +108,9 @@ mod tests {
 
     #[test]
     fn a_token_is_renewed_a_little_before_it_expires() {
-        assert_eq!([3600, 600, 100, 5, 0].map(usable_s), [3540, 540, 90, 5, 0]);
+        assert_eq!([3600, 600, 100, 5].map(usable_s), [3540, 540, 90, 5]);
         let read = |text: &str| lifetime_s(&serde_json::from_str(text).unwrap());
-        assert_eq!((read("60"), read("\"60\""), read("-1"), read("null")), (Some(60), Some(60), None, None));
+        assert_eq!((read("60"), read("\"60\"")), (Some(60), Some(60)));
+        assert_eq!([read("-1"), read("0"), read("null")], [None; 3]);
     }
 }

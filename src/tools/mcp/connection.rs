@@ -106,14 +106,16 @@ impl Connection {
             Ok(service) => {
                 Ok(Connection { client: Some(client), ..Connection::of(config, (service, listener), flow, None) })
             }
-            Err(ClientInitializeError::TransportError { error, .. }) => Err(of_http(error.error.as_ref())),
+            Err(ClientInitializeError::TransportError { error, .. }) => {
+                Err(of_http(Some(&client), error.error.as_ref()))
+            }
             Err(ClientInitializeError::JsonRpcError(error)) => {
-                Err(format!("the handshake failed: {}", clean(&short(&client.without_values(&error.message)))))
+                Err(format!("the handshake failed: {}", shown(Some(&client), &error.message)))
             }
             Err(ClientInitializeError::ConnectionClosed(_)) => Err(flow.verdict().unwrap_or_else(|| {
                 "its answer to the handshake broke off or is invalid; the url must be that of an MCP server".to_owned()
             })),
-            Err(error) => Err(format!("the handshake failed: {}", clean(&short(&error.to_string())))),
+            Err(error) => Err(format!("the handshake failed: {}", shown(Some(&client), &error.to_string()))),
         }
     }
 
@@ -256,8 +258,7 @@ impl Connection {
         }
         if let ServiceError::McpError(error) = error {
             let what = if error.code == ErrorCode::INVALID_PARAMS { REFUSED_ARGUMENTS } else { "it refused: " };
-            let said = self.client.as_ref().map_or(error.message.to_string(), |c| c.without_values(&error.message));
-            return format!("{what}{}", clean(&short(&said)));
+            return format!("{what}{}", shown(self.client.as_ref(), &error.message));
         }
         self.broken.store(self.process.is_none(), Ordering::Relaxed);
         if let Some(process) = &self.process
@@ -269,8 +270,8 @@ impl Connection {
             ServiceError::TransportClosed if self.process.is_none() => {
                 "its answer broke off before it was complete".to_owned()
             }
-            ServiceError::TransportSend(error) => of_http(error.error.as_ref()),
-            error => clean(&short(&error.to_string())),
+            ServiceError::TransportSend(error) => of_http(self.client.as_ref(), error.error.as_ref()),
+            error => shown(self.client.as_ref(), &error.to_string()),
         }
     }
 
@@ -317,14 +318,16 @@ impl Connection {
 }
 
 /// The message for a transport failure; failures of our own HTTP client keep their wording.
-fn of_http(error: &(dyn Error + Send + Sync + 'static)) -> String {
+fn of_http(client: Option<&Client>, error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<HttpError>() {
         Some(HttpError::Client(Fault(why))) => why.clone(),
         Some(HttpError::SessionExpired) => "it forgets each session immediately (status 404)".to_owned(),
-        _ => clean(&short(&error.to_string())),
+        _ => shown(client, &error.to_string()),
     }
 }
 
-fn short(text: &str) -> String {
-    text.chars().take(1_000).collect()
+/// A text that may be the server's, short and without the values that were sent to it.
+fn shown(client: Option<&Client>, text: &str) -> String {
+    let text = client.map_or(text.to_owned(), |client| client.without_values(text));
+    clean(&text.chars().take(1_000).collect::<String>())
 }

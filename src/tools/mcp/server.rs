@@ -52,6 +52,8 @@ pub struct Server {
 #[derive(Default)]
 struct State {
     starts: Vec<Instant>,
+    /// When the user had signed in at the last of them.
+    since_s: Option<u64>,
     connection: Option<Arc<Connection>>,
     /// The tools that the running server lists.
     tools: Vec<ToolSpec>,
@@ -73,8 +75,9 @@ impl Server {
         }
         let is_allowed = consent::given(&self.setup.consents, &consent_line(url));
         (!is_allowed).then(|| {
+            let named = if self.config.is_passed { url.to_string() } else { self.config.name.clone() };
             format!(
-                "you have not yet allowed sending to {url}; `monobloc mcp allow {url}` shows what is sent, and asks"
+                "you have not yet allowed sending to {url}; `monobloc mcp allow {named}` shows what is sent, and asks"
             )
         })
     }
@@ -82,6 +85,11 @@ impl Server {
     /// Whether there is a file with a token for its URL.
     pub fn is_signed_in(&self) -> bool {
         self.config.url.as_ref().is_some_and(|url| Kept::file(&self.setup.tokens, url).exists())
+    }
+
+    /// When the user signed in, in seconds since 1970; a renewal does not change it.
+    fn signed_in_since_s(&self) -> Option<u64> {
+        Some(Kept::read(&self.setup.tokens, self.config.url.as_ref()?).ok()??.since_s)
     }
 
     pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
@@ -191,7 +199,9 @@ impl Server {
             };
             connection.prompt(name, prompt.filled(words)?).await
         };
-        self.within(&connection, fill).await
+        let Filled { text, resources } = self.within(&connection, fill).await?;
+        let resources = resources.into_iter().map(|(uri, text)| (uri, connection.without_token(text))).collect();
+        Ok(Filled { text: connection.without_token(text), resources })
     }
 
     /// An error message with the name of the server.
@@ -217,6 +227,11 @@ impl Server {
         }
         if let Some(old) = state.connection.take() {
             old.kill();
+        }
+        let since_s = self.signed_in_since_s();
+        if state.since_s != since_s {
+            // The earlier starts may have failed for want of this sign-in.
+            (state.since_s, state.starts) = (since_s, Vec::new());
         }
         state.starts.retain(|start| start.elapsed() < WINDOW);
         if state.starts.len() >= STARTS_MAX {

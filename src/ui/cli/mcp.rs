@@ -150,12 +150,12 @@ fn allow(app: &App, name: &str, yes: bool, json: bool) -> Result<()> {
 
 /// The configured server of that name or URL, or else the one at that URL that an editor passes.
 fn server_of(app: &App, name: &str) -> Result<Server> {
-    let is_it =
-        |server: &&Server| server.name == name || server.url.as_ref().is_some_and(|url| url.to_string() == name);
+    let at = Address::new(name);
+    let is_it = |server: &&Server| server.name == name || server.url.as_ref().is_some_and(|url| Ok(url) == at.as_ref());
     if let Some(known) = app.config.servers.iter().find(is_it) {
         return Ok(known.clone());
     }
-    let url = Address::new(name).map_err(|why| {
+    let url = at.map_err(|why| {
         anyhow::anyhow!(
             "`{name}` is neither a configured server nor the URL of one ({why}); `monobloc mcp list` lists them"
         )

@@ -6,6 +6,7 @@ mod login;
 mod offers;
 mod realm;
 pub mod server;
+mod token;
 mod url;
 
 use std::path::PathBuf;

@@ -22,15 +22,19 @@ const REALM: &str = "/realm";
 const ABOUT_SERVER: &str = "/.well-known/oauth-protected-resource/mcp";
 const ABOUT_REALM: &str = "/.well-known/oauth-authorization-server/realm";
 const ABOUT_OPENID: &str = "/realm/.well-known/openid-configuration";
+/// The path of the metadata of an authorisation server without a path.
+const ABOUT_HOST: &str = "/.well-known/oauth-authorization-server";
 
 pub struct Realm {
     /// The URL of the MCP server.
     pub url: String,
     /// The name and URL of the authorisation server, on another port.
     pub issuer: String,
+    /// A third host, which has the token endpoint in the modes that begin with "splits".
+    pub third: String,
     state: Shared,
     log: Log,
-    _served: [Served; 2],
+    _served: [Served; 3],
 }
 
 type Shared = Arc<Mutex<Marks>>;
@@ -41,11 +45,13 @@ struct Marks {
     mode: String,
     url: String,
     issuer: String,
+    third: String,
     /// The fields of the sign-in that each code is for.
     codes: HashMap<String, BTreeMap<String, String>>,
     access: Option<String>,
     refresh: Option<String>,
     given: usize,
+    clients: usize,
 }
 
 #[derive(Clone)]
@@ -60,12 +66,24 @@ impl Realm {
         let (state, log) = (Shared::default(), Log::default());
         let servers = Servers { marks: state.clone(), far: Behaviour::new("", log.clone()), log: log.clone() };
         let serve = || Served::at("127.0.0.1:0", axum::Router::new().fallback(answer).with_state(servers.clone()));
-        let served = [serve(), serve()];
+        let served = [serve(), serve(), serve()];
         let url = format!("http://{}/mcp", served[0].address);
         let issuer = format!("http://{}{REALM}", served[1].address);
-        let marks = Marks { mode: mode.to_owned(), url: url.clone(), issuer: issuer.clone(), ..Marks::default() };
-        *state.lock().expect("no panic") = marks;
-        Realm { url, issuer, state, log, _served: served }
+        let third = format!("http://{}", served[2].address);
+        let named = if mode == "is its own authority" { url.trim_end_matches("/mcp") } else { &issuer };
+        *state.lock().expect("no panic") = Marks {
+            mode: mode.to_owned(),
+            url: url.clone(),
+            issuer: named.to_owned(),
+            third: third.clone(),
+            ..Marks::default()
+        };
+        Realm { url, issuer, third, state, log, _served: served }
+    }
+
+    /// From now on the servers behave like this.
+    pub fn becomes(&self, mode: &str) {
+        self.state.lock().expect("no panic").mode = mode.to_owned();
     }
 
     pub fn log(&self) -> Vec<String> {
@@ -95,13 +113,14 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
     let token = header("authorization");
     let kind = if token.starts_with("Bearer ") { "bearer" } else { "none" };
-    servers.log.lock().expect("no panic").push(format!("{method} {} token={kind}", uri.path()));
+    let line = format!("{method} {} token={kind} at={}", uri.path(), header("host"));
+    servers.log.lock().expect("no panic").push(line);
     let (mode, accepted) = {
         let marks = servers.marks.lock().expect("no panic");
         (marks.mode.clone(), marks.access.as_ref().map(|access| format!("Bearer {access}")))
     };
     if uri.path() == "/mcp" {
-        if accepted.as_ref() != Some(&token) {
+        if accepted.as_ref() != Some(&token) || mode == "refuses every token" {
             let url = servers.marks.lock().expect("no panic").url.replace("/mcp", ABOUT_SERVER);
             let challenge = match mode.as_str() {
                 "names nothing" | "gives a bare challenge" => "Bearer".to_owned(),
@@ -114,8 +133,15 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
             return (403, [("www-authenticate", challenge)], "no").answer();
         }
         let mut request: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if mode == "repeats the token" && request["method"] == "tools/call" {
-            request["params"]["arguments"]["text"] = token.into();
+        if mode == "repeats the token" {
+            match request["method"].as_str() {
+                Some("tools/call") => request["params"]["arguments"]["text"] = token.into(),
+                Some("prompts/get") => request["params"]["arguments"]["lamp"] = token.into(),
+                _ => {}
+            }
+        }
+        if mode == "forgets the token after the list" && request["method"] == "tools/list" {
+            servers.marks.lock().expect("no panic").access = None;
         }
         let body = if request.is_null() { body } else { Bytes::from(request.to_string()) };
         return far::serve(State(servers.far), method, headers, body).await;
@@ -124,12 +150,16 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
     match uri.path() {
         ABOUT_SERVER if mode != "names nothing" => marks.about_server(),
         ABOUT_REALM if mode != "speaks OpenID" => marks.about_realm(),
+        ABOUT_HOST if mode == "is its own authority" => marks.about_realm(),
         ABOUT_OPENID => marks.about_realm(),
         "/register" => marks.register(&body),
         "/authorize" => marks.authorize(uri.query().unwrap_or_default()),
         "/token" => marks.token(&fields(&String::from_utf8_lossy(&body)), &token),
         "/revoke" => {
-            (marks.access, marks.refresh) = (None, None);
+            let token = fields(&String::from_utf8_lossy(&body)).remove("token");
+            if token == marks.access || token == marks.refresh {
+                (marks.access, marks.refresh) = (None, None);
+            }
             json_of(200, &json!({}))
         }
         _ => json_of(404, &json!({})),
@@ -170,6 +200,11 @@ impl Marks {
             "has another name" => about["issuer"] = "http://127.0.0.1:1/realm".into(),
             "has no PKCE" => about["code_challenge_methods_supported"] = Value::Null,
             "registers nobody" => about["registration_endpoint"] = Value::Null,
+            "splits" => about["token_endpoint"] = format!("{}/token", self.third).into(),
+            "splits and signs nothing" => {
+                about["token_endpoint"] = format!("{}/token", self.third).into();
+                about["authorization_response_iss_parameter_supported"] = Value::Null;
+            }
             "has a plain endpoint" => about["token_endpoint"] = "http://login.example/token".into(),
             "sends 1 MB" => about["logo"] = "x".repeat(1 << 20).into(),
             "sends without end" => {
@@ -191,7 +226,7 @@ impl Marks {
         json_of(200, &about)
     }
 
-    fn register(&self, body: &[u8]) -> Response {
+    fn register(&mut self, body: &[u8]) -> Response {
         let wish: Value = serde_json::from_slice(body).unwrap_or_default();
         let is_right = wish["application_type"] == "native"
             && wish["token_endpoint_auth_method"] == "none"
@@ -200,7 +235,8 @@ impl Marks {
             let why = json!({ "error": "invalid_redirect_uri", "error_description": "no loop\u{1b}back" });
             return json_of(400, &why);
         }
-        json_of(201, &json!({ "client_id": "made-for-you", "client_name": "monobloc" }))
+        self.clients += 1;
+        json_of(201, &json!({ "client_id": format!("made-for-you-{}", self.clients), "client_name": "monobloc" }))
     }
 
     /// The page on which the user consents at once.
@@ -236,12 +272,18 @@ impl Marks {
         };
         let is_client = match self.mode.as_str() {
             "knows a client" => client == authorization,
-            _ => client == "made-for-you",
+            _ => client.starts_with("made-for-you-"),
         };
         if !is_client || field("resource") != self.url {
             return json_of(401, &json!({ "error": "invalid_client" }));
         }
         match field("grant_type") {
+            "refresh_token" if self.mode == "is overloaded" => {
+                return json_of(400, &json!({ "error": "temporarily_unavailable" }));
+            }
+            "refresh_token" if self.mode == "refuses with status 200" => {
+                return json_of(200, &json!({ "error": "bad_refresh_token" }));
+            }
             "authorization_code" => {
                 let Some(begun) = self.codes.remove(field("code")) else { return refused("no such code") };
                 let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(field("code_verifier")));

@@ -66,7 +66,7 @@ impl Login {
         if server.headers.names().any(|name| name.eq_ignore_ascii_case("authorization")) {
             bail!("the header Authorization in `headers` is used instead of a sign-in; leave it out to sign in");
         }
-        let wish = self.wish(&server)?;
+        let mut wish = self.wish(&server)?;
         let (consents, mut user) = (consent::store(), User::new(self.yes, self.json));
         if !consent::given(&consents, &consent_line(&url)) {
             user.agrees(&super::sent_to(&server, &url)).await?;
@@ -74,25 +74,55 @@ impl Login {
         }
         let reach = Reach { server: url.clone(), consents, limit: server.start_timeout };
         let answer = challenge(&server, &url).await.map_err(Error::msg)?;
-        let found = Found::at(reach.clone(), &answer).await.map_err(Error::msg)?;
+        let found = Found::at(reach.clone(), &answer, server.issuer.as_ref()).await.map_err(Error::msg)?;
         user.agrees_to(&reach, found.not_agreed().as_slice()).await?;
         let authority = Authority::of(found).await.map_err(Error::msg)?;
         user.agrees_to(&reach, &authority.not_agreed(wish.client.is_none())).await?;
+        // An issuer in the settings answers for both.
+        if let Some((asks, gets)) = authority.split().filter(|_| server.issuer.is_none()) {
+            user.agrees(&format!(
+                "You sign in at {asks}, but {gets} gets its answer, and can act there as you. Allow this only if both \
+                 belong together."
+            ))
+            .await?;
+        }
+        let folder = oauth::folder();
+        // What prevents storing the token should be found before the user signs in.
+        drop(Kept::lock(&folder, &url, reach.limit).await.map_err(Error::msg)?);
+        if !wish.scopes.is_empty() {
+            let old = Kept::parsed(&folder, &url).and_then(|old| old.scope).unwrap_or_default();
+            wish.scopes.extend(old.split_whitespace().map(str::to_owned));
+        }
         let sign_in = SignIn::begin(authority, wish).await.map_err(Error::msg)?;
         // Held until the sign-in ends, because the browser may read it late.
         let _opened = self.show(sign_in.url());
         let time_max = Duration::from_secs(self.timeout_s);
         let kept = sign_in.finish(&mut user.lines, |why| warn(why), time_max).await.map_err(Error::msg)?;
-        let folder = oauth::folder();
-        let _locked = Kept::lock(&folder, &url, reach.limit).await.map_err(Error::msg)?;
-        kept.write(&folder, &url).map_err(Error::msg)?;
+        match keep(&reach, &kept).await {
+            Ok(old) => {
+                self.report(&url, &kept);
+                if let Some(old) = old.filter(|old| old.is_apart_from(&kept)) {
+                    // It expires some day, whatever the answer is.
+                    let _ = oauth::revoke(&reach, &old).await;
+                }
+                Ok(())
+            }
+            Err(why) => {
+                // Nobody will use it.
+                let _ = oauth::revoke(&reach, &kept).await;
+                bail!(why)
+            }
+        }
+    }
+
+    fn report(&self, url: &Address, kept: &Kept) {
         if self.json {
             putln!(
                 "{}",
                 json!({ "url": url.to_string(), "signed_in": true, "scope": kept.scope, "lasts_s": kept.rest_s(),
                     "renewable": kept.is_renewable() })
             );
-            return Ok(());
+            return;
         }
         let lasts = match (kept.is_renewable(), kept.rest_s()) {
             (true, _) => "; the token is renewed when it expires".to_owned(),
@@ -100,7 +130,6 @@ impl Login {
             (false, None) => String::new(),
         };
         say!("signed in to {url}{lasts}; `monobloc mcp test {}` lists its tools", self.server);
-        Ok(())
     }
 
     fn wish(&self, server: &Server) -> Result<Wish> {
@@ -132,9 +161,12 @@ impl Logout {
         let (server, url) = behind_url(app, &self.server)?;
         let (folder, consents) = (oauth::folder(), consent::store());
         let reach = Reach { server: url.clone(), consents, limit: server.start_timeout };
-        let locked = Kept::lock(&folder, &url, reach.limit).await.map_err(Error::msg)?;
+        let locked = tokio::select! {
+            locked = Kept::lock(&folder, &url, reach.limit) => locked.map_err(Error::msg)?,
+            () = app.cancel.cancelled() => bail!("cancelled; you are still signed in to {url}"),
+        };
         // A damaged file is removed as well.
-        let kept = Kept::read(&folder, &url).ok().flatten();
+        let kept = Kept::parsed(&folder, &url);
         let was_signed_in = Kept::remove(&folder, &url).map_err(Error::msg)?;
         drop(locked);
         let mut is_revoked = false;
@@ -160,6 +192,16 @@ impl Logout {
         }
         Ok(())
     }
+}
+
+/// Stores the token; returns the one that it replaces.
+async fn keep(reach: &Reach, kept: &Kept) -> Result<Option<Kept>, String> {
+    let (folder, server) = (oauth::folder(), &reach.server);
+    // A renewal in another process takes at most this long, and a little.
+    let _locked = Kept::lock(&folder, server, 2 * reach.limit).await?;
+    let old = Kept::parsed(&folder, server);
+    kept.write(&folder, server)?;
+    Ok(old)
 }
 
 /// The server of that name or URL.
@@ -200,8 +242,8 @@ impl User {
         }
         let (server, hosts_list) = (&reach.server, hosts.join(" and "));
         self.agrees(&format!(
-            "{server} has its users sign in at {hosts_list}. You sign in there in your browser; monobloc asks there for a \
-             token, and sends its own name and the URL of the server."
+            "{server} has its users sign in at {hosts_list}. Your browser is sent there, or monobloc asks there for a token; \
+             its name and the URL of the server are sent along."
         ))
         .await?;
         for host in hosts {
