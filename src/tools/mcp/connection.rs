@@ -275,14 +275,6 @@ impl Connection {
         }
     }
 
-    /// The text without the token that was sent to the server.
-    pub fn without_token(&self, text: String) -> String {
-        match &self.client {
-            Some(client) => client.without_token(text),
-            None => text,
-        }
-    }
-
     pub fn is_alive(&self) -> bool {
         let is_gone = self.broken.load(Ordering::Relaxed)
             || self.process.as_ref().is_some_and(|process| !process.is_alive())

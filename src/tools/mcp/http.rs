@@ -81,8 +81,9 @@ impl Client {
         Ok(Client(Arc::new(Inner { address, headers, bearer, login: config.login(), silence, flow })))
     }
 
-    /// The text without the token of a sign-in.
-    pub fn without_token(&self, text: String) -> String {
+    /// The text without the token of a sign-in. Every answer is read without it, because a server
+    /// for tests may repeat the headers that it got.
+    fn without_token(&self, text: String) -> String {
         match &self.0.bearer {
             Some(bearer) => bearer.without_secrets(&text),
             None => text,
@@ -181,7 +182,10 @@ impl Client {
                 Err(why) => Some((Err(fault(why)), None)),
             }
         });
-        SseStream::from_bytes_stream(bytes.boxed()).boxed()
+        let client = self.clone();
+        let events = SseStream::from_bytes_stream(bytes.boxed());
+        let clean = move |event: Sse| Sse { data: event.data.map(|data| client.without_token(data)), ..event };
+        events.map(move |event| event.map(&clean)).boxed()
     }
 
     /// The reason for refusing an answer whose status is not a success.
@@ -267,7 +271,7 @@ impl StreamableHttpClient for Client {
             404 if session.is_some() => return Err(HttpError::SessionExpired),
             400 | 422 | 500 => {
                 let status = answer.status();
-                let text = answer.error_text().await;
+                let text = self.without_token(answer.error_text().await);
                 if let Some(error) = error_of(&text, &message) {
                     return Ok(Posted::Json(error, None));
                 }
@@ -291,7 +295,7 @@ impl StreamableHttpClient for Client {
         }
         let text = answer.text(LINE_MAX_BYTES).await.map_err(|why| HttpError::Client(fault(why)))?;
         self.0.flow.add(text.as_bytes(), "its answers");
-        let read = serde_json::from_str(&text);
+        let read = serde_json::from_str(&self.without_token(text));
         let read = read.map_err(|_| HttpError::Client(fault(Why::Unreadable("it is not an MCP message".to_owned()))));
         Ok(Posted::Json(read?, given))
     }

@@ -134,8 +134,7 @@ impl Server {
         let read = tokio::task::spawn_blocking(move || describe::outcome(response));
         let outcome = read.await.map_err(|lost| named(format!("its result was lost: {lost}")))?;
         let hint = if outcome.is_ok() { String::new() } else { start::hint(&self.config, &outcome.text) };
-        // A server for tests may repeat the headers that it got.
-        Ok(Outcome { text: connection.without_token(outcome.text) + &hint, ..outcome })
+        Ok(Outcome { text: outcome.text + &hint, ..outcome })
     }
 
     /// Waits for `work` on a connection up to the timeout of a call, which starts again when the
@@ -185,8 +184,7 @@ impl Server {
     /// The texts and pictures of a resource.
     pub async fn read(&self, uri: &str) -> Result<Read, String> {
         let (connection, name) = (self.connected().await?, format!("@{}:{uri}", self.config.name));
-        let read = self.within(&connection, connection.read(uri, &name)).await?;
-        Ok(Read { text: connection.without_token(read.text), ..read })
+        self.within(&connection, connection.read(uri, &name)).await
     }
 
     /// The text of a prompt, with its arguments in the form that the user wrote after its name.
@@ -199,9 +197,7 @@ impl Server {
             };
             connection.prompt(name, prompt.filled(words)?).await
         };
-        let Filled { text, resources } = self.within(&connection, fill).await?;
-        let resources = resources.into_iter().map(|(uri, text)| (uri, connection.without_token(text))).collect();
-        Ok(Filled { text: connection.without_token(text), resources })
+        self.within(&connection, fill).await
     }
 
     /// An error message with the name of the server.

@@ -87,7 +87,7 @@ pub fn is_silent(ended: &Ended) {
 
 #[test]
 fn a_user_signs_in_by_the_browser_uses_the_tools_and_signs_out() {
-    for mode in ["repeats the token", "speaks OpenID", "gives a bare challenge"] {
+    for mode in ["repeats the token", "speaks OpenID", "gives a bare challenge", "gives a secret along with none"] {
         let realm = Realm::new(mode);
         let project = project(&realm, "");
         run(&project, &["mcp", "allow", "far", "--yes"]).end().succeeded();

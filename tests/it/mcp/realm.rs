@@ -64,7 +64,8 @@ struct Servers {
 impl Realm {
     pub fn new(mode: &str) -> Realm {
         let (state, log) = (Shared::default(), Log::default());
-        let servers = Servers { marks: state.clone(), far: Behaviour::new("", log.clone()), log: log.clone() };
+        let far = if mode == "repeats the token in streams" { "streams" } else { "" };
+        let servers = Servers { marks: state.clone(), far: Behaviour::new(far, log.clone()), log: log.clone() };
         let serve = || Served::at("127.0.0.1:0", axum::Router::new().fallback(answer).with_state(servers.clone()));
         let served = [serve(), serve(), serve()];
         let url = format!("http://{}/mcp", served[0].address);
@@ -133,8 +134,14 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
             return (403, [("www-authenticate", challenge)], "no").answer();
         }
         let mut request: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if mode == "repeats the token" {
+        if mode.starts_with("repeats the token") {
             match request["method"].as_str() {
+                Some("tools/list") => {
+                    let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+                    let tool = json!({ "name": "echo", "description": token, "inputSchema": schema });
+                    let result = json!({ "tools": [tool] });
+                    return json_of(200, &json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+                }
                 Some("tools/call") => request["params"]["arguments"]["text"] = token.into(),
                 Some("prompts/get") => request["params"]["arguments"]["lamp"] = token.into(),
                 _ => {}
@@ -236,7 +243,11 @@ impl Marks {
             return json_of(400, &why);
         }
         self.clients += 1;
-        json_of(201, &json!({ "client_id": format!("made-for-you-{}", self.clients), "client_name": "monobloc" }))
+        let mut made = json!({ "client_id": format!("made-for-you-{}", self.clients), "client_name": "monobloc" });
+        if self.mode == "gives a secret along with none" {
+            (made["client_secret"], made["token_endpoint_auth_method"]) = ("s-sesame".into(), "none".into());
+        }
+        json_of(201, &made)
     }
 
     /// The page on which the user consents at once.

@@ -209,13 +209,17 @@ async fn a_server_is_tried_again_immediately_after_a_sign_in() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_repeats_the_token_does_not_show_it() {
-    let realm = Realm::new("repeats the token");
-    let project = project(&realm, "");
-    signed_in(&project, &[]);
-    let servers = world(&project, &realm).servers.clone();
-    let filled = servers.prompt("h", "where", "bow", &Cancel::new()).await.expect("a prompt");
-    assert_eq!(filled.text, "Say where Bearer [token] hangs.");
+async fn nothing_that_a_server_says_shows_the_token() {
+    for mode in ["repeats the token", "repeats the token in streams"] {
+        let realm = Realm::new(mode);
+        let project = project(&realm, "");
+        signed_in(&project, &[]);
+        let world = world(&project, &realm);
+        assert_eq!(world.seen().tools[0].description, "Bearer [token]");
+        assert_eq!(world.echo().await.text, "Bearer [token]");
+        let filled = world.servers.prompt("h", "where", "bow", &Cancel::new()).await.expect("a prompt");
+        assert_eq!(filled.text, "Say where Bearer [token] hangs.");
+    }
 }
 
 #[tokio::test]
