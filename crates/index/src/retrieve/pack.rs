@@ -57,7 +57,8 @@ impl Pack {
 }
 
 /// Chooses a form for every hit so that all together take at most `budget` tokens, as counted by
-/// `count`. Greedily takes the step (to a higher form of one hit) with the most value per token.
+/// `count`. The body of the best hit comes first, if it fits, because short bodies of worse hits
+/// have more value per token; then, greedily, the step (to a higher form of one hit) with the most.
 pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack {
     let forms: Vec<[(String, usize); 3]> = hits
         .iter()
@@ -71,6 +72,10 @@ pub fn pack(hits: &[Hit], budget: usize, count: &dyn Fn(&str) -> usize) -> Pack 
         .collect();
     let mut chosen: Vec<Option<Form>> = vec![None; hits.len()];
     let mut used = 0;
+    if let Some([.., (_, body)]) = forms.first().filter(|[.., (_, body)]| *body <= budget) {
+        chosen[0] = Some(Form::Body);
+        used = *body;
+    }
     // Every step raises the form of one hit, and there are three forms.
     for _ in 0..hits.len() * Form::ALL.len() {
         let steps = (0..hits.len())
@@ -161,6 +166,9 @@ mod tests {
         check(&hits, 1_000, &[Body, Body, Body]);
         check(&hits, 110, &[Body, Signature, Body]);
         check(&hits, 10, &[Signature, Name]);
+        // The best body, although that of the second hit has more value per token.
+        let hits = [hit("first", 20, 1.0), hit("second", 10, 1.0)];
+        check(&hits, 70, &[Body, Signature]);
         check(&hits, 2, &[]);
         check(&[], 100, &[]);
     }
