@@ -187,10 +187,12 @@ pub fn opening(job: Job<'_>, model: &Player, system: &str) -> Vec<Message> {
     messages
 }
 
-/// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks.
+/// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks, and may end
+/// like one, because models do not always close a fence as they opened it.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
-    let form = Form::Lark(format!("start: \"````\\n\" LINE+ \"````\"\nLINE: /{line}/\n"));
+    let end = if has_fences { "(\"````\" | \"```\")" } else { "\"````\"" };
+    let form = Form::Lark(format!("start: \"````\\n\" LINE+ {end}\nLINE: /{line}/\n"));
     Ask { form, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
@@ -231,8 +233,8 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
     let tokens = job.limits().text;
     let forms = (0..Guided::TEXT_ROUNDS).map(|round| {
-        let form = text_ask(true, tokens, round, "writing a file");
         // Only documentation contains fenced blocks.
+        let form = text_ask(language_of(path) == "markdown", tokens, round, "writing a file");
         let is_text = matches!(language_of(path), "markdown" | "text");
         if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }
     });

@@ -1,7 +1,8 @@
 //! Extracts fenced code from a model's answer.
 
-/// The code of the first closed, non-blank fenced block of an answer. Text without a fence counts
-/// as code if it has more than one line.
+/// The code of the first closed, non-blank fenced block of an answer. A longer fence is also closed
+/// by a last line of three backticks, which belongs to the code if it closes a block inside. Text
+/// without a fence counts as code if it has more than one line.
 pub fn first(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut has_fence) = (0, false);
@@ -12,7 +13,11 @@ pub fn first(text: &str) -> Option<String> {
             continue;
         }
         has_fence = true;
-        let end = at + lines[at..].iter().position(|line| line.trim() == fence)?;
+        let is_fence = |line: &&&str| line.trim_start().starts_with("```");
+        let ends_short = fence.len() > 3 && lines.last().is_some_and(|line| line.trim() == "```");
+        let closes_inner = lines[at..].iter().filter(is_fence).count() % 2 == 0;
+        let short = || ends_short.then(|| lines.len() - at - usize::from(!closes_inner));
+        let end = at + lines[at..].iter().position(|line| line.trim() == fence).or_else(short)?;
         let code = lines[at..end].join("\n");
         if !code.trim().is_empty() {
             return Some(code);
@@ -34,6 +39,10 @@ mod tests {
         check("a.py\n```\n\n```\nb.py\n```\ny\n```", Some("y"));
         check("```python\nx = 1\n", None);
         check("a.md\n````\n```\nx\n```\n````", Some("```\nx\n```"));
+        check("````\nx\n```", Some("x"));
+        check("````\nx\n```sh\ny\n```\n```", Some("x\n```sh\ny\n```"));
+        check("````\nx\n```sh\ny\n```", Some("x\n```sh\ny\n```"));
+        check("````\nx\ny", None);
         check("def f():\n    return 1", Some("def f():\n    return 1"));
         check("I cannot do that.", None);
     }
