@@ -5,8 +5,7 @@ mod indents;
 mod nearest;
 mod passage;
 
-use std::collections::HashSet;
-
+use crate::in_place::in_place;
 use crate::index::parts;
 use crate::merge::{self, Hints, MergeError};
 use crate::text::{Piece, Source, line_of};
@@ -188,17 +187,39 @@ fn defined(path: &str, old: &str, name: Option<&str>, code: &str, hints: &Hints)
         is_overload: meant.is_overload,
         ..hints.clone()
     };
-    let merge::Merged { text, changed, mut notes } = merge::merge(path, old, code, &hints)?;
     let last = meant.name.as_str();
     let is_it = |change: &merge::Change| change.name == last || change.container.as_deref() == Some(last);
-    let written: HashSet<String> = parts::definitions(path, code).into_iter().map(|span| span.name).collect();
-    if !changed.iter().any(is_it) && !written.contains(last) {
-        let written = changed.into_iter().map(|change| change.name).collect();
-        return Err(Mismatch::OtherName { name: name.to_owned(), written });
-    }
+    let merged = match merge::merge(path, old, code, &hints) {
+        Ok(merged) if is_defined(path, code, &merged, last) => Ok(merged),
+        Ok(merged) => {
+            let written = merged.changed.into_iter().map(|change| change.name).collect();
+            Err(Mismatch::OtherName { name: name.to_owned(), written })
+        }
+        Err(why) if why.is_about_place() => Err(why.into()),
+        Err(why) => return Err(why.into()),
+    };
+    let merge::Merged { text, changed, mut notes } = match merged {
+        Ok(merged) => merged,
+        Err(why) => return in_place(path, old, (name, code), hints.line).unwrap_or(Err(why)),
+    };
     let others: Vec<String> = changed.iter().filter(|one| !is_it(one)).map(|one| one.name.clone()).collect();
     notes.extend((!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others))));
     Ok(Applied { text, changed, notes })
+}
+
+/// Whether the written code defines `name`, alone or in its place in the new text. A statement may have the same text.
+fn is_defined(path: &str, code: &str, merged: &merge::Merged, name: &str) -> bool {
+    let has = |text: &str, is_it: &dyn Fn(&parts::Span) -> bool| {
+        parts::definitions(path, text).iter().any(|span| span.name == name && is_it(span))
+    };
+    let of = |change: &&merge::Change| change.name == name;
+    merged.changed.iter().any(|change| change.container.as_deref() == Some(name))
+        || has(code, &|_| true)
+        || merged
+            .changed
+            .iter()
+            .find(of)
+            .is_some_and(|change| has(&merged.text, &|span| (span.lines.0..=span.lines.1).contains(&change.line)))
 }
 
 fn listed(names: &[String]) -> String {

@@ -86,6 +86,16 @@ fn is_head(words: &[&str], head: &str) -> bool {
         })
 }
 
+/// Whether `name` is the name of a definition, or that name after the one of its container.
+fn is_path_of(span: &Span, name: &str) -> bool {
+    let Some(around) = name.strip_suffix(span.name.as_str()) else { return false };
+    let own = around.trim_end_matches(['.', ':', '#']);
+    let is_last = |container: &String| {
+        own.strip_suffix(container.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', ':', '#']))
+    };
+    around.is_empty() || own.len() < around.len() && span.container.last().is_some_and(is_last)
+}
+
 /// The definition that a name given with new code refers to.
 #[derive(Debug, Default)]
 pub(super) struct Meant {
@@ -109,10 +119,20 @@ pub(super) fn meant(path: &str, text: &str, code: &str, name: &str) -> Result<Me
         let container = around.map(|around| if queried { around.to_owned() } else { last_of(around) });
         Meant { name: last.to_owned(), container, ..Meant::default() }
     };
+    let is_path = name.contains(['.', ':', '#']);
+    let spans =
+        if is_path || queried && name.contains(['(', ' ']) { parts::definitions(path, text) } else { Vec::new() };
+    if let Some(one) = spans.iter().find(|span| is_path_of(span, name)) {
+        // Such a name may contain dots: a namespace, a test.
+        let container = name.len() - one.name.len();
+        let around = name[..container].trim_end_matches(['.', ':', '#']);
+        let container = if queried { around } else { around.rsplit(['.', ':']).next().unwrap_or(around) };
+        let container = (!container.is_empty()).then(|| container.to_owned());
+        return Ok(Meant { name: one.name.clone(), container, ..Meant::default() });
+    }
     if !queried || !name.contains(['(', ' ']) {
         return Ok(plain(name));
     }
-    let spans = parts::definitions(path, text);
     match by_head(&spans, text, name).as_slice() {
         [one] => Ok(Meant {
             name: one.name.clone(),

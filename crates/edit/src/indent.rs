@@ -181,7 +181,7 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     let opens = text.lines().nth(first).unwrap_or_default();
     let beside = text.lines().skip(first + 1).filter(|line| !line.trim().is_empty() && indent(line).len() == margin);
     let beside: Vec<&str> = beside.map(str::trim_start).collect();
-    let is_opener = |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener));
+    let is_opener = |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener)) || closes(line);
     let is_comment = |line: &&str| line.starts_with('#');
     if !opens_block(opens) && !opens.trim_end().ends_with(':') {
         return beside.iter().any(is_opener);
@@ -189,6 +189,12 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
     // If any is a statement, they are the body of the block, not its neighbours.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
+}
+
+/// Whether a line only closes what an earlier one opened: `end`, `)`, `],`.
+fn closes(line: &str) -> bool {
+    let rest = line.strip_prefix("end").unwrap_or_else(|| line.trim_start_matches([')', ']']));
+    rest.len() < line.len() && rest.chars().all(|letter| ")],;".contains(letter))
 }
 
 /// Removes up to `margin` bytes of white space from the start of each line; a multi-byte character
@@ -232,6 +238,10 @@ mod tests {
         check("def a():\n    b\n", "def a():\n    b\n");
         check("def a(self):\n        if b:\n            c\n", "def a(self):\n    if b:\n        c");
         check("a() {\n    b\n  }", "a() {\n  b\n}");
+        check("def a\n      b\n    end\n", "def a\n  b\nend");
+        check("local a = {\n      b\n    }\n", "local a = {\n  b\n}");
+        check("a = b(\n        c,\n    )\n", "a = b(\n    c,\n)");
+        check("def a():\n    end = 1\n", "def a():\n    end = 1\n");
         check("def a():\n    def b():\n        c\n    return b\n", "def a():\n    def b():\n        c\n    return b\n");
     }
 }

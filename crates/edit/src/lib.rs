@@ -15,6 +15,7 @@ pub mod extras;
 pub mod failures;
 mod heads;
 pub mod imports;
+mod in_place;
 mod indent;
 pub mod kept;
 pub mod keyed;

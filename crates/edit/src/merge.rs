@@ -112,6 +112,23 @@ pub enum MergeError {
     OnlyModifiers { name: String, modifiers: String },
 }
 
+impl MergeError {
+    /// Whether the written code did not fit because of its place or form, so that the text of the named definition may
+    /// be replaced without a merge.
+    pub fn is_about_place(&self) -> bool {
+        use MergeError::*;
+        matches!(
+            self,
+            Unreadable { .. }
+                | Ambiguous { .. }
+                | NoContainer { .. }
+                | NotPlaced { .. }
+                | Doubled { .. }
+                | Breaks { .. }
+        )
+    }
+}
+
 /// Merges the definitions, imports and constants of `written` into `before`. All other bytes of the file stay as they
 /// are.
 pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<Merged, MergeError> {

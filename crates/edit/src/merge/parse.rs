@@ -34,15 +34,14 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
         own.insert(0, "<?php".to_owned());
     }
     let plain = parts(path, &text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
+    let lines = own.as_slice();
     let found = match new_fault((before.0, &before.1.faults), (&text, &plain.faults)) {
         None => {
-            let as_members =
-                is_of_types(language, &plain.items).then(|| members(path, language, &text, &plain.items)).flatten();
+            let as_members = members(path, language, (&text, lines), &plain.items);
             as_members.unwrap_or(Written { text, own, items: plain.items, texts: plain.texts, has_shell: false })
         }
-        Some(line) => {
-            repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable { line, text: shown(&text, line) })?
-        }
+        Some(line) => repaired(path, language, (&text, lines))
+            .ok_or_else(|| MergeError::Unreadable { line, text: shown(&text, line) })?,
     };
     if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
@@ -65,15 +64,21 @@ fn is_of_types(language: &str, items: &[Part]) -> bool {
     is_listed("java csharp", language) || language == "swift" && items.iter().any(is_initializer)
 }
 
-/// Fields and methods written without their class, if more of them are definitions when read inside
-/// one.
-fn members(path: &str, language: &str, text: &str, items: &[Part]) -> Option<Written> {
+/// Fields and methods written without their class, if more of them are definitions, or fewer are statements, when read
+/// inside one.
+fn members(path: &str, language: &str, text: (&str, &[String]), items: &[Part]) -> Option<Written> {
     let is_type = |part: &Part| matches!(part.sort, Sort::Class | Sort::Record);
     let count = |items: &[Part]| items.iter().filter(|part| part.is_definition()).count();
-    if items.iter().any(is_type) || items.iter().all(|part| part.sort == Sort::Import) {
+    let loose = |items: &[Part]| items.iter().filter(|part| part.sort == Sort::Statement).count();
+    let has_loose = is_queried(language) && loose(items) > 0 && count(items) > 0;
+    let may_be = is_of_types(language, items) || has_loose;
+    if !may_be || items.iter().any(is_type) || items.iter().all(|part| part.sort == Sort::Import) {
         return None;
     }
-    in_shells(path, language, text).filter(|found| count(&found.items) >= count(items))
+    let is_better = |found: &Written| {
+        count(&found.items) >= count(items) && (is_of_types(language, items) || loose(&found.items) < loose(items))
+    };
+    in_shells(path, language, text).filter(is_better)
 }
 
 /// Text put around methods or entries written without their class or object.
@@ -90,28 +95,26 @@ fn shells(language: &str) -> &'static [Shell] {
     }
 }
 
-fn in_shells(path: &str, language: &str, text: &str) -> Option<Written> {
+fn in_shells(path: &str, language: &str, text: (&str, &[String])) -> Option<Written> {
     shells(language).iter().find_map(|shell| in_shell(path, text, shell))
 }
 
 /// Parses the text in other ways: as members of a class or object, or without an extra brace.
-fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
+fn repaired(path: &str, language: &str, text: (&str, &[String])) -> Option<Written> {
     in_shells(path, language, text).or_else(|| without_a_brace(path, language, text))
 }
 
-fn found_in(text: String, found: Parts, has_shell: bool) -> Written {
-    let own = text.lines().map(str::to_owned).collect();
-    Written { text, own, items: found.items, texts: found.texts, has_shell }
-}
-
 /// Parses methods without their class inside a made-up one; imports above them stay outside.
-fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
+fn in_shell(path: &str, (text, own): (&str, &[String]), (open, close): &Shell) -> Option<Written> {
     const HEADS: &[&str] = &["import ", "using ", "use ", "package ", "namespace ", "#include", "<?php"];
     let is_import = |line: &&str| {
         HEADS.iter().any(|head| line.starts_with(head)) || line.contains("= require(") || line.trim().is_empty()
     };
     let imports = text.lines().take_while(is_import).map(|line| line.len() + 1).sum::<usize>().min(text.len());
     let (head, body) = text.split_at(imports);
+    let mut own = own.to_vec();
+    own.insert(head.lines().count().min(own.len()), open.trim_end().to_owned());
+    own.push(close.trim_start().to_owned());
     let text = format!("{head}{open}{}{close}\n", body.trim_end());
     let mut found = parts(path, &text).filter(|found| found.faults.is_empty())?;
     let shell = found.items.pop().filter(|shell| shell.body.is_some())?;
@@ -119,21 +122,23 @@ fn in_shell(path: &str, text: &str, (open, close): &Shell) -> Option<Written> {
     let mut items: Vec<Part> = found.items.into_iter().filter(|item| item.sort == Sort::Import).collect();
     let is_queried = is_queried(language_of(path));
     items.extend(members.filter(|member| member.is_definition() || is_queried));
-    Some(found_in(text, Parts { items, ..found }, true))
+    Some(Written { text, own, items, texts: found.texts, has_shell: true })
 }
 
 /// Parses the text without one line that is only a closing brace: a class was closed early, or
 /// there is one brace too many.
-fn without_a_brace(path: &str, language: &str, text: &str) -> Option<Written> {
+fn without_a_brace(path: &str, language: &str, (text, own): (&str, &[String])) -> Option<Written> {
     let lines: Vec<&str> = text.lines().collect();
     let lone = (0..lines.len()).rev().filter(|at| matches!(lines[*at].trim(), "}" | "};" | "})" | "});"));
     lone.take(BRACES_MAX).find_map(|at| {
         let fewer = lines.iter().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| *line);
         let text = fewer.collect::<Vec<_>>().join("\n") + "\n";
         let found = parts(path, &text)?;
+        let mut own = own.to_vec();
+        own.remove(at.min(own.len() - 1));
         if found.faults.is_empty() {
-            return Some(found_in(text, found, false));
+            return Some(Written { text, own, items: found.items, texts: found.texts, has_shell: false });
         }
-        shells(language).first().and_then(|shell| in_shell(path, &text, shell))
+        shells(language).first().and_then(|shell| in_shell(path, (&text, &own), shell))
     })
 }

@@ -69,6 +69,10 @@ impl<'a> Job<'a> {
     /// between several with one name. `news` holds all written parts with that name.
     pub fn meant(&self, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
+        if places.is_empty() && self.language == "ruby" && new.variant.is_empty() {
+            // A method of `class << self` is written without `self`.
+            places = self.places(|part| part.name == new.name && part.variant == "singleton" && part.sort == new.sort);
+        }
         places.retain(|place| self.may_be(place, new));
         self.narrow(&mut places, |place| place.part.sort == new.sort);
         if let Some(name) = self.container_of(new) {

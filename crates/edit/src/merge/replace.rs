@@ -1,15 +1,18 @@
 //! Replaces one definition and keeps the parts that the model left out: comments, decorators, lines
 //! that a mark stands for.
 
+use std::collections::HashSet;
+
 use super::container::words;
 use super::leading::{Led, led};
 use super::modifiers::with_modifiers;
 use super::overloads::shown_head;
 use super::{Job, MergeError, Scope};
+use crate::indent::indent;
 use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 use crate::omissions::{Body, has_marks, is_left_out, is_mark, splice};
-use crate::text::indent_at;
+use crate::text::{indent_at, line_of};
 
 impl<'a> Job<'a> {
     /// Replaces `old`, a part of `scope`, with `new`.
@@ -20,7 +23,7 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         let base = indent_at(self.old, old.core.start).to_owned();
-        let core = self.piece(new.core.clone(), &base);
+        let core = self.as_written(old, new).unwrap_or_else(|| self.piece(new.core.clone(), &base));
         let core = self.with_docstring(old, new, core, &base);
         let core = self.unmarked(old, new, core)?;
         if is_queried(self.language) {
@@ -39,6 +42,28 @@ impl<'a> Job<'a> {
             self.note(&old.name, scope);
         }
         Ok(())
+    }
+
+    /// The new text with its own indentation, if most of its lines outside strings are in the old text, with their
+    /// white space.
+    fn as_written(&self, old: &Part, new: &Part) -> Option<String> {
+        let piece = &self.new[new.core.clone()];
+        let from = line_of(self.new, new.core.start);
+        let own = self.own.get(from..from + piece.matches('\n').count())?;
+        let known: HashSet<&str> = self.old[old.core.clone()].lines().skip(1).collect();
+        let texts = self.frozen.iter().flat_map(|text| line_of(self.new, text.start)..line_of(self.new, text.end));
+        let texts: HashSet<usize> = texts.collect();
+        let code = own.iter().enumerate().filter(|(at, line)| !line.trim().is_empty() && !texts.contains(&(from + at)));
+        let (same, other): (Vec<&str>, Vec<&str>) =
+            code.map(|(_, line)| line.as_str()).partition(|line| known.contains(line));
+        // The piece may end within its last line.
+        let lines = own.iter().zip(piece.lines().skip(1)).map(|(own, line)| {
+            own.trim_start().starts_with(line.trim_start()).then(|| format!("{}{}", indent(own), line.trim_start()))
+        });
+        let lines: Option<Vec<String>> = lines.collect();
+        let rest = lines.filter(|lines| lines.len() == own.len() && same.len() > other.len())?;
+        let first = piece.lines().next()?.to_owned();
+        Some(std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n"))
     }
 
     /// Refuses a function shown without its body if its head differs from the old one.

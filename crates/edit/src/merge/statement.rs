@@ -56,6 +56,9 @@ impl<'a> Job<'a> {
         if let Some(old) = self.version_of(scope, olds, &text) {
             return self.restate(scope, old, new, &text);
         }
+        if self.language == "go" && scope.is_none() && !DEMOS.iter().any(|show| text.starts_with(show)) {
+            return Err(MergeError::NotPlaced { name: first_line(&text) });
+        }
         let shown = DEMOS.iter().find(|show| text.starts_with(**show));
         let has_such = |show: &str| olds.iter().any(|old| self.old[old.core.clone()].starts_with(show));
         if has_marks(&text, self.old) || shown.is_some_and(|show| !has_such(show) || show.starts_with("if ")) {
@@ -125,7 +128,9 @@ impl<'a> Job<'a> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
             let (head, _) = text.split_once(',')?;
-            (head.contains(['\'', '"']) && head.contains('(')).then(|| head.split_whitespace().collect::<String>())
+            let is_call =
+                head.contains(['\'', '"']) && head.contains('(') || self.language == "ruby" && head.contains(" :");
+            is_call.then(|| head.split_whitespace().collect::<String>())
         };
         let line = first_line(text);
         let only = |found: Vec<&'a Part>| if let [one] = found.as_slice() { Some(*one) } else { None };

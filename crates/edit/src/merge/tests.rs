@@ -1,5 +1,6 @@
 //! Tests `merge` on code as a 1.5B model writes it, comparing the file after each merge.
 
+mod as_written;
 mod bounds;
 mod by_query;
 mod bytes;

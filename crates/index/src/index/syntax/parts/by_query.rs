@@ -19,7 +19,8 @@ const CONTAINER: usize = 8;
 const FRAMES: &[&str] = &["declaration", "statement", "definitions", "specification", "call"];
 
 fn is_frame(node: Node) -> bool {
-    FRAMES.iter().any(|end| node.kind().ends_with(end))
+    // The statements of a Ruby block precede a definition without being part of it.
+    node.kind() != "body_statement" && FRAMES.iter().any(|end| node.kind().ends_with(end))
 }
 
 /// The parts of a tree; `None` if time ran out.
@@ -121,6 +122,11 @@ impl File<'_> {
         (part.attributes, part.core.start) = self.attributes(node);
         part.owner = one.owner.map(str::to_owned);
         part.body = self.inside(node, body);
+        if matches!(part.sort, Sort::Function | Sort::Value) {
+            let end = self.end_of(node).max(part.core.start);
+            (part.core.end, part.end) = (part.core.end.min(end), part.end.min(end));
+            part.body = part.body.map(|body| body.start.min(end)..body.end.min(end));
+        }
         part.variant = self.variant(node, one, kind, part.body.as_ref());
         let depth = depth.saturating_sub(CONTAINER);
         part.members = match part.sort {
@@ -139,6 +145,21 @@ impl File<'_> {
         let is_called = rest.starts_with(|first: char| first == '_' || first.is_uppercase());
         part.is_test = part.sort == Sort::Function && (is_called || part.attributes.iter().any(is_marked));
         part
+    }
+
+    /// The end of a definition without comments on lines of their own, which belong to what follows. Grammars of
+    /// languages that end a body by its indentation include them.
+    fn end_of(&self, node: Node) -> usize {
+        let mut last = node;
+        while let Some(child) = all_children(last).last() {
+            let before = self.text.get(..child.start_byte()).unwrap_or_default();
+            let is_own_line = before.trim_end_matches([' ', '\t']).ends_with('\n');
+            last = match child.prev_sibling() {
+                Some(earlier) if child.kind().ends_with("comment") && is_own_line => earlier,
+                _ => child,
+            };
+        }
+        trimmed(last, self.text).end
     }
 
     /// The annotations at the beginning of a definition, and the first byte after them.
