@@ -50,9 +50,10 @@ impl<'t> Word<'t> {
         is_listed(KINDS, &self.low)
     }
 
-    /// Whether the word follows a word for a function, class or the like.
+    /// Whether the word follows a word for a function, class or the like. `type` before an ordinary
+    /// word only describes it: `type hints`.
     pub fn is_after_kind(&self) -> bool {
-        is_listed(KINDS, &self.before)
+        is_listed(KINDS, &self.before) && (self.before != "type" || self.is_quoted || is_coined(self.word))
     }
 
     /// Whether the word follows a word for an option, a parameter or the like.
@@ -170,6 +171,17 @@ mod tests {
         let inside = |word: &str| is_inside_value(text, text.find(word).unwrap());
         assert!(inside("max_size") && inside("a_b") && inside("c_d"));
         assert!(!inside("g_h") && !inside("f("));
+    }
+
+    #[test]
+    fn a_word_after_type_is_a_name_only_if_spelled_like_one() {
+        let check = |text: &str, expected: bool| {
+            let words = split(text, |c| c.is_alphanumeric());
+            assert_eq!(Word::of(text, &words, 2).is_after_kind(), expected, "{text}");
+        };
+        check("Add type annotations to a.py", false);
+        check("Add type Shade to a.rs", true);
+        check("Add function shade to a.py", true);
     }
 
     #[test]

@@ -214,13 +214,17 @@ fn plain(name: &str) -> String {
     name.nfc().map(straight).collect::<String>().to_lowercase()
 }
 
-/// Whether a word looks like a file name: it has a known ending, or is `Makefile` or `Dockerfile`.
+/// Whether a word looks like a file name: it has a known ending, is hidden like `.gitignore` or
+/// `.npmrc`, or is a name like `Makefile`.
 pub fn is_file_name(word: &str) -> bool {
     /// Extensions of text files in no known language.
     const OF_TEXTS: &[&str] = &["txt", "cfg", "ini", "lock", "rst", "env", "xml", "csv", "conf", "tsv"];
+    /// Endings of hidden files, which tell them apart from calls like `.map`.
+    const OF_HIDDEN: &[&str] = &["ignore", "rc", "config", "attributes", "modules", "keep"];
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     match name.rsplit_once('.') {
+        Some(("", hidden)) if OF_HIDDEN.iter().any(|ending| hidden.ends_with(ending)) => true,
         Some((_, ending)) => crate::index::language_of(&format!("x.{ending}")) != "text" || OF_TEXTS.contains(&ending),
-        None => matches!(name, "Makefile" | "Dockerfile"),
+        None => name.ends_with("file") && shape::is_path(name),
     }
 }
