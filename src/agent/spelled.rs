@@ -17,8 +17,15 @@ use super::toolkit::Toolkit;
 const VALUE_WORDS: usize = 18;
 /// Tools whose calls a clause can spell out completely, and whose result is all that the clause
 /// asks for.
-const TOOLS: &[Builtin] =
-    &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::ReadFile, Builtin::WriteFile];
+const TOOLS: &[Builtin] = &[
+    Builtin::ListDir,
+    Builtin::FindFiles,
+    Builtin::SearchText,
+    Builtin::ReadFile,
+    Builtin::WriteFile,
+    Builtin::DeleteFile,
+];
+
 /// Whether every part of the request is a rename, a move, the replacement of a value in one file, a
 /// list from the index, or a command.
 pub fn is_all(toolkit: &Toolkit, request: &Text, parts: &[Part]) -> bool {
@@ -154,6 +161,7 @@ fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let is_whole = match tool {
         Builtin::ReadFile => clause::only_reads(part),
         Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),
+        Builtin::DeleteFile => part.paths.iter().all(|path| guide::exists(context, path)),
         _ => true,
     };
     let calls = forms::calls(toolkit.project(), tool, part).ok().filter(|calls| is_whole && !calls.is_empty())?;

@@ -147,3 +147,26 @@ async fn a_new_file_changes_no_other_and_replaces_none() {
         assert!(finished.answer.contains("PLAN.md"), "{}", finished.answer);
     }
 }
+
+#[tokio::test]
+async fn a_named_file_is_deleted_with_consent_whatever_the_model() {
+    for (request, writes, decision) in [
+        ("Delete the file src/retry.ts", true, Decision::Approve),
+        ("remove src/retry.ts please", true, Decision::Approve),
+        ("remove src/retry.ts please", false, Decision::Approve),
+        ("Delete the file src/retry.ts", true, Decision::Reject),
+    ] {
+        let project = Project::todo();
+        let before = project.files();
+        let planner = Script::saying("````\nwrong\n````");
+        let plain = if writes { toolkit(&project, planner.writing(), Script::saying("")) } else { silent(&project) };
+        let allowed = decision == Decision::Approve;
+        let host = Witness::new(move |_: &Proposal| decision.clone());
+        let finished = run_turn(&indexed(&project, plain), request, &host).await.expect("a turn");
+        let mut expected = before.clone();
+        if allowed {
+            expected.remove(&project.path().join("src/retry.ts"));
+        }
+        assert_eq!(project.files(), expected, "{request} {writes} {allowed}: {}", finished.answer);
+    }
+}
