@@ -71,15 +71,15 @@ mod tests {
         check(&text(&[]), &text(&[(4, "four\n")]), "2| 2\n3| 3\n4| four\n5| 5\n6| 6\n");
         check(&text(&[]), &text(&[(1, ""), (20, "x\ny")]), "1| 2\n2| 3\n…\n17| 18\n18| 19\n19| x\n20| y\n");
         let numbered = |lines: Range<usize>| lines.map(|n| format!("{n}| a\n")).collect::<String>();
-        let cut = |head, lines, tail| {
-            format!("{}[{lines} lines; read_file shows them]\n{}", numbered(head), numbered(tail))
-        };
+        let cut =
+            |head, lines, tail| format!("{}[{lines} lines; read_file shows them]\n{}", numbered(head), numbered(tail));
         check("", &"a\n".repeat(100), &cut(1..31, 40, 71..101));
         let long = format!("{}{}b\n", "a\n".repeat(70), text(&[]));
         let near = "…\n89| 19\n90| 20\n91| b\n";
         check(&text(&[]), &long, &format!("{}71| 1\n72| 2\n{near}", cut(1..30, 15, 45..71)));
         let many = |first: &str| format!("{first}{}", "a\n".repeat(5)).repeat(70);
-        let shown = lines(&FileChange { path: "f".into(), old: Some(many("b\n").into()), new: Some(many("c\n").into()) });
+        let shown =
+            lines(&FileChange { path: "f".into(), old: Some(many("b\n").into()), new: Some(many("c\n").into()) });
         assert!(shown.ends_with("[58 more changed places; read_file shows them]\n"), "{shown}");
         assert_eq!((shown.matches("| c\n").count(), shown.matches("| a\n").count()), (12, 46));
         check("a\n", "", "");

@@ -136,7 +136,8 @@ fn a_name_is_not_split_into_clauses() {
 
 #[test]
 fn file_names_are_told_apart_from_calls_and_words() {
-    for name in ["a.toml", "docs/a.rst", ".npmrc", "web/.dockerignore", ".editorconfig", "Procfile", "Makefile", ".env"] {
+    for name in ["a.toml", "docs/a.rst", ".npmrc", "web/.dockerignore", ".editorconfig", "Procfile", "Makefile", ".env"]
+    {
         assert!(is_file_name(name), "{name}");
     }
     for word in [".map", ".forEach", "profile", "Profile", "README", "a.b.filter", "v1.2"] {
