@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Guarded};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
+use super::hide;
 use super::kept::Kept;
 use super::reach::Reach;
 use super::token::{self, NoToken};
@@ -13,8 +15,9 @@ use crate::base::lock;
 
 /// Number of tokens that a connection remembers in order to recognise them in texts.
 const REMEMBERED_MAX: usize = 8;
-/// Shorter texts also occur inside ordinary words.
-const SECRET_MIN: usize = 6;
+/// Pause after a renewal that failed, while the token is still valid: an authorisation server that
+/// hangs does not delay each request.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// The token of one server. Clones share it.
 #[derive(Clone)]
@@ -28,6 +31,8 @@ struct Inner {
     kept: Mutex<Kept>,
     /// The secrets so far.
     secrets: Guarded<Vec<String>>,
+    /// When a renewal failed last.
+    failed: Guarded<Option<Instant>>,
 }
 
 impl Bearer {
@@ -37,7 +42,8 @@ impl Bearer {
         let kept = Kept::read(folder, &reach.server).map_err(|why| format!("{why}: `{login}`"))?;
         Ok(kept.map(|kept| {
             let secrets = Guarded::new(kept.secrets().into_iter().map(str::to_owned).collect());
-            Bearer(Arc::new(Inner { reach, folder: folder.to_owned(), login, kept: Mutex::new(kept), secrets }))
+            let (folder, kept, failed) = (folder.to_owned(), Mutex::new(kept), Guarded::default());
+            Bearer(Arc::new(Inner { reach, folder, login, kept, secrets, failed }))
         }))
     }
 
@@ -59,8 +65,15 @@ impl Bearer {
         let inner = self.0.clone();
         let work = async move {
             let mut kept = inner.kept.lock().await;
-            match inner.renew(&mut kept, refused.as_deref()).await {
+            let can_wait = refused.is_none() && kept.is_valid();
+            let pauses = can_wait && lock(&inner.failed).is_some_and(|failed| failed.elapsed() < PAUSE);
+            let renewed = if pauses { Ok(()) } else { inner.renew(&mut kept, refused.as_deref()).await };
+            if renewed.is_err() {
+                *lock(&inner.failed) = Some(Instant::now());
+            }
+            match renewed {
                 Err(why) if refused.is_some() || !kept.is_valid() => Err(why),
+                _ if inner.is_forgotten() => Err(inner.signed_out("you have signed out")),
                 _ => Ok(kept.access_token.clone()),
             }
         };
@@ -69,15 +82,18 @@ impl Bearer {
 
     /// The text without any token of this connection.
     pub fn without_secrets(&self, text: &str) -> String {
-        let secrets = lock(&self.0.secrets);
-        let long = secrets.iter().filter(|secret| secret.len() >= SECRET_MIN);
-        long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[token]"))
+        hide::without(text, &lock(&self.0.secrets))
     }
 }
 
 impl Inner {
     fn signed_out(&self, why: &str) -> String {
         format!("{why}; sign in again: `{}`", self.login)
+    }
+
+    /// Whether the user has signed out since this process read the token.
+    fn is_forgotten(&self) -> bool {
+        matches!(Kept::file(&self.folder, &self.reach.server).try_exists(), Ok(false))
     }
 
     /// Takes the token in the file, if another process has renewed it meanwhile, or else a new one.

@@ -33,6 +33,7 @@ pub struct Kept {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     /// When the user signed in; this and the other times are in seconds since 1970.
+    #[serde(default)]
     pub since_s: u64,
     renew_at_s: Option<u64>,
     expires_at_s: Option<u64>,
@@ -98,6 +99,15 @@ impl Kept {
 
     pub fn is_renewable(&self) -> bool {
         self.refresh_token.is_some()
+    }
+
+    /// The scopes that the token endpoint of `authority` gave; none if it was another one.
+    pub fn scopes_of(&self, authority: &Authority) -> Vec<String> {
+        let is_same = self.token_endpoint == authority.token.url().as_str();
+        let scope = self.scope.as_deref().filter(|_| is_same).unwrap_or_default();
+        // Some authorisation servers write commas between them.
+        let each = scope.split(|letter: char| letter.is_whitespace() || letter == ',');
+        each.filter(|one| !one.is_empty()).map(str::to_owned).collect()
     }
 
     /// The texts that no message may contain.
@@ -248,6 +258,18 @@ mod tests {
         assert!(why.contains("for another server") && !why.contains("4711"), "{why}");
         assert_eq!((Kept::remove(&folder, &one), Kept::remove(&folder, &one)), (Ok(true), Ok(false)));
         assert!(Kept::read(&folder, &one).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sign_in_of_a_build_that_did_not_write_its_time_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Address::new("https://a/mcp").unwrap();
+        let mut old = serde_json::to_value(Kept { since_s: 7, ..kept(&server) }).unwrap();
+        assert_eq!(old.as_object_mut().unwrap().remove("since_s"), Some(7.into()));
+        let path = Kept::file(dir.path(), &server);
+        fs::write(&path, old.to_string()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(Kept::read(dir.path(), &server).unwrap().is_some_and(|kept| kept.since_s == 0));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod bearer;
 mod callback;
 mod challenge;
 mod client;
+mod hide;
 mod kept;
 mod reach;
 mod resource;

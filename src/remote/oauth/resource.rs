@@ -36,12 +36,12 @@ impl Found {
     /// `issuer` is the only authorisation server that may get the client of the settings: a server
     /// that names another one, such as itself, may want its secret.
     pub async fn at(reach: Reach, challenge: &Challenge, issuer: Option<&Address>) -> Result<Found, String> {
-        let found = Found::named(reach, challenge).await?;
-        match issuer.filter(|issuer| **issuer != found.at) {
+        let found = Found::named(reach, challenge, issuer).await?;
+        match issuer.filter(|issuer| !is_same(issuer, &found.at)) {
             None => Ok(found),
             Some(issuer) => Err(format!(
-                "{} has its users sign in at `{}`, but `issuer` in the settings is `{issuer}`; nothing was sent to either. \
-                 Change `issuer` only if the client was registered there",
+                "{} has its users sign in at `{}`, but `issuer` in the settings is `{issuer}`; neither the client nor its \
+                 secret was sent. Change `issuer` only if the client was registered there",
                 found.reach.server,
                 shown(&found.issuer, &[])
             )),
@@ -50,14 +50,14 @@ impl Found {
 
     /// A server without metadata is its own authorisation server, as in the specification of March
     /// 2025, if it demanded a token.
-    async fn named(reach: Reach, challenge: &Challenge) -> Result<Found, String> {
+    async fn named(reach: Reach, challenge: &Challenge, wanted: Option<&Address>) -> Result<Found, String> {
         let server = reach.server.clone();
         let (places, mut misses) = places(&server, challenge);
         for place in places {
             let answered = reach.get(&place).await?;
             match answered.json::<Metadata>() {
                 Some(metadata) if metadata.resource.is_some() || metadata.authorization_servers.is_some() => {
-                    return Found::read(reach, challenge, &place, metadata);
+                    return Found::read(reach, challenge, &place, metadata, wanted);
                 }
                 _ => misses.push(format!("{place}: {}", answered.refusal(&[]))),
             }
@@ -74,13 +74,23 @@ impl Found {
         Ok(Found { resource: canonical(&server), issuer, at, scopes: challenge_scopes(challenge), misses, reach })
     }
 
-    fn read(reach: Reach, challenge: &Challenge, place: &Address, metadata: Metadata) -> Result<Found, String> {
+    /// Among several authorisation servers, takes the `wanted` one, or else the first.
+    fn read(
+        reach: Reach,
+        challenge: &Challenge,
+        place: &Address,
+        metadata: Metadata,
+        wanted: Option<&Address>,
+    ) -> Result<Found, String> {
         let resource = metadata.resource.unwrap_or_default();
         if !is_within(&reach.server, &resource) {
             return Err(format!("{place} is about `{}`, not about {}", shown(&resource, &[]), reach.server));
         }
         let issuers = metadata.authorization_servers.unwrap_or_default();
-        let Some(issuer) = issuers.into_iter().next() else {
+        let is_wanted = |one: &&String| {
+            wanted.is_some_and(|wanted| Address::new(one).is_ok_and(|address| is_same(&address, wanted)))
+        };
+        let Some(issuer) = issuers.iter().find(is_wanted).or(issuers.first()).cloned() else {
             return Err(format!("{place} names no authorisation server"));
         };
         let at = reach.address("its authorisation server", &issuer)?;
@@ -128,6 +138,13 @@ fn canonical(server: &Address) -> String {
     server.to_string().trim_end_matches('/').to_owned()
 }
 
+/// Whether two URLs name the same authorisation server. A closing slash does not matter, because
+/// users write the URL with and without it.
+fn is_same(one: &Address, other: &Address) -> bool {
+    let plain = |address: &Address| address.url().as_str().trim_end_matches('/').to_owned();
+    plain(one) == plain(other)
+}
+
 /// Whether `resource` is the server, or a folder of URLs that it is in.
 fn is_within(server: &Address, resource: &str) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
@@ -159,6 +176,17 @@ mod tests {
         check(Some("https://box/about"), "https://box/", &["https://box/about", root]);
         check(Some("https://other/about"), "https://box/", &[root]);
         check(Some("nonsense"), "https://box/", &[root]);
+    }
+
+    #[test]
+    fn a_closing_slash_makes_no_other_authorisation_server() {
+        let same = |one: &str, other: &str| is_same(&Address::new(one).unwrap(), &Address::new(other).unwrap());
+        assert!(same("https://a/t", "https://A/t/") && same("https://a", "https://a/"));
+        assert!(
+            !same("https://a/t", "https://a/T")
+                && !same("https://a/t", "https://a")
+                && !same("https://a", "http://localhost")
+        );
     }
 
     #[test]

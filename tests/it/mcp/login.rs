@@ -307,6 +307,17 @@ fn a_client_of_the_settings_is_shown_only_to_the_issuer_where_it_was_registered(
     fails_in(&unbound, "without issuer", "has a `client_id` without the `issuer`");
 }
 
+#[test]
+fn the_issuer_of_the_settings_is_found_among_several_and_with_a_closing_slash() {
+    let realm = Realm::new("names two authorities");
+    let project = project(&realm, &client(&realm).replace("/realm\"", "/realm/\""));
+    let mut running = login(&project, &[]);
+    let url = printed(&mut running);
+    realm.becomes("knows a client");
+    opened(&opened(&url).1);
+    is_silent(&running.end().succeeded());
+}
+
 /// Allows requests to the server and to these hosts of its sign-in.
 fn allow(project: &Project, realm: &Realm, hosts: &[&str]) {
     run(project, &["mcp", "allow", "far", "--yes"]).end().succeeded();
@@ -364,6 +375,26 @@ fn more_rights_are_added_to_those_that_were_given() {
     // Each was registered as a client of its own, so the one before is no longer needed.
     assert_eq!(realm.count("POST /revoke"), 2, "{:#?}", realm.log());
     assert!(realm.access().is_some(), "{:#?}", realm.log());
+}
+
+#[test]
+fn rights_are_added_though_commas_separate_them_but_not_to_those_of_another_authorisation_server() {
+    let realm = Realm::new("writes commas between scopes");
+    let project = project(&realm, "");
+    signed_in(&project, &["--scope", "admin"]);
+    let asks_for = |scopes: &str| {
+        let mut running = login(&project, &["--scope", "audit"]);
+        let url = printed(&mut running);
+        assert!(url.contains(&format!("&scope={scopes}&")), "{url}");
+        running.interrupt();
+        running.end();
+    };
+    asks_for("read+write+audit+admin+offline_access");
+    let file = token_file(&project);
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a token")).expect("JSON");
+    kept["token_endpoint"] = json!("http://127.0.0.1:1/token");
+    fs::write(&file, kept.to_string()).expect("written");
+    asks_for("read+write+audit+offline_access");
 }
 
 #[test]

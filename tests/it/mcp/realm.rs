@@ -64,7 +64,7 @@ struct Servers {
 impl Realm {
     pub fn new(mode: &str) -> Realm {
         let (state, log) = (Shared::default(), Log::default());
-        let far = if mode == "repeats the token in streams" { "streams" } else { "" };
+        let far = if mode.ends_with(" in streams") { "streams" } else { "" };
         let servers = Servers { marks: state.clone(), far: Behaviour::new(far, log.clone()), log: log.clone() };
         let serve = || Served::at("127.0.0.1:0", axum::Router::new().fallback(answer).with_state(servers.clone()));
         let served = [serve(), serve(), serve()];
@@ -139,8 +139,8 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
                 Some("tools/list") => {
                     let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
                     let tool = json!({ "name": "echo", "description": token, "inputSchema": schema });
-                    let result = json!({ "tools": [tool] });
-                    return json_of(200, &json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+                    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": { "tools": [tool] } });
+                    return written(&mode, json_of(200, &answer)).await;
                 }
                 Some("tools/call") => request["params"]["arguments"]["text"] = token.into(),
                 Some("prompts/get") => request["params"]["arguments"]["lamp"] = token.into(),
@@ -151,7 +151,7 @@ async fn answer(State(servers): State<Servers>, method: Method, uri: Uri, header
             servers.marks.lock().expect("no panic").access = None;
         }
         let body = if request.is_null() { body } else { Bytes::from(request.to_string()) };
-        return far::serve(State(servers.far), method, headers, body).await;
+        return written(&mode, far::serve(State(servers.far), method, headers, body).await).await;
     }
     let mut marks = servers.marks.lock().expect("no panic");
     match uri.path() {
@@ -180,12 +180,16 @@ impl Marks {
             "is no URL" => "javascript:alert(1)",
             _ => &self.issuer,
         };
+        let mut issuers = vec![issuer];
+        if self.mode == "names two authorities" {
+            issuers.insert(0, "http://127.0.0.1:1/realm");
+        }
         let resource = if self.mode == "is about another server" { "http://127.0.0.1:1/mcp" } else { &self.url };
         match self.mode.strip_prefix("redirects ") {
             Some(to) => (302, [("location", to)], "").answer(),
             None => json_of(
                 200,
-                &json!({ "resource": resource, "authorization_servers": [issuer],
+                &json!({ "resource": resource, "authorization_servers": issuers,
                 "scopes_supported": ["read", "write"] }),
             ),
         }
@@ -307,15 +311,27 @@ impl Marks {
             _ => return refused(&format!("{} is not known", field("refresh_token"))),
         }
         self.given += 1;
-        self.access = Some(format!("access-{}-sesame", self.given));
+        self.access = Some(format!("access/{}-sesame==", self.given));
         self.refresh = Some(format!("refresh-{}-sesame", self.given));
         let lifetime_s = if self.mode == "gives short tokens" { 1 } else { 3600 };
-        json_of(
-            200,
-            &json!({ "access_token": self.access, "refresh_token": self.refresh, "token_type": "bearer",
-            "expires_in": lifetime_s }),
-        )
+        let mut given = json!({ "access_token": self.access, "refresh_token": self.refresh, "token_type": "bearer",
+            "expires_in": lifetime_s });
+        if self.mode == "writes commas between scopes" {
+            given["scope"] = "read,write,admin".into();
+        }
+        json_of(200, &given)
     }
+}
+
+/// The answer as the server of this mode writes it: some escape more in JSON than they must.
+async fn written(mode: &str, answer: Response) -> Response {
+    if !mode.contains("escaped") {
+        return answer;
+    }
+    let (head, body) = answer.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+    let text = String::from_utf8_lossy(&body).replace('/', "\\/").replace('=', "\\u003d");
+    Response::from_parts(head, Body::from(text))
 }
 
 /// The fields of a form or a query. The texts of these tests have no `%` of their own.

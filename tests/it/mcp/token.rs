@@ -156,8 +156,28 @@ async fn a_token_that_is_valid_is_used_while_its_renewal_fails() {
     kept["renew_at_s"] = json!(0);
     fs::write(&file, kept.to_string()).expect("written");
     realm.becomes("is overloaded");
-    assert_eq!(world(&project, &realm).echo().await.text, "hello");
-    assert!(realm.count("POST /token") > 1, "{:#?}", realm.log());
+    let world = world(&project, &realm);
+    for _ in 0..2 {
+        assert_eq!(world.echo().await.text, "hello");
+    }
+    // It is not tried again for each request.
+    assert_eq!(realm.count("POST /token"), 2, "{:#?}", realm.log());
+}
+
+#[tokio::test]
+async fn a_token_is_not_used_after_the_user_has_signed_out() {
+    let realm = Realm::new("");
+    let project = project(&realm, "");
+    signed_in(&project, &[]);
+    let world = world(&project, &realm);
+    assert_eq!(world.echo().await.text, "hello");
+    // Without a word to the authorisation server, so that the token stays valid there.
+    run(&project, &["mcp", "logout", "far", "--offline"]).end().succeeded();
+    assert!(realm.access().is_some());
+    let requests = realm.log().len();
+    let outcome = world.echo().await;
+    assert!(!outcome.is_ok() && outcome.text.contains("you have signed out; sign in again"), "{}", outcome.text);
+    assert_eq!(realm.log().len(), requests, "{:#?}", realm.log());
 }
 
 /// The token for renewal in the file is already spent when the second renewal begins.
@@ -210,7 +230,12 @@ async fn a_server_is_tried_again_immediately_after_a_sign_in() {
 
 #[tokio::test]
 async fn nothing_that_a_server_says_shows_the_token() {
-    for mode in ["repeats the token", "repeats the token in streams"] {
+    for mode in [
+        "repeats the token",
+        "repeats the token in streams",
+        "repeats the token escaped",
+        "repeats the token escaped in streams",
+    ] {
         let realm = Realm::new(mode);
         let project = project(&realm, "");
         signed_in(&project, &[]);

@@ -90,8 +90,8 @@ impl Login {
         // What prevents storing the token should be found before the user signs in.
         drop(Kept::lock(&folder, &url, reach.limit).await.map_err(Error::msg)?);
         if !wish.scopes.is_empty() {
-            let old = Kept::parsed(&folder, &url).and_then(|old| old.scope).unwrap_or_default();
-            wish.scopes.extend(old.split_whitespace().map(str::to_owned));
+            let old = Kept::parsed(&folder, &url).map(|old| old.scopes_of(&authority));
+            wish.scopes.extend(old.unwrap_or_default());
         }
         let sign_in = SignIn::begin(authority, wish).await.map_err(Error::msg)?;
         // Held until the sign-in ends, because the browser may read it late.
