@@ -135,8 +135,9 @@ pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
 }
 
 /// Removes the white space that all lines begin with. If only the first line has lost its white
-/// space, it is restored first. `unit` is the indentation step of the target file.
-pub fn dedented(text: &str, unit: Unit) -> String {
+/// space, it is restored first. `unit` is the indentation step of the target file, which is in
+/// `language`.
+pub fn dedented(text: &str, unit: Unit, language: &str) -> String {
     let filled = |line: &&str| !line.trim().is_empty();
     let first = text.lines().position(|line| filled(&line)).unwrap_or(0);
     let rest: Vec<&str> = text.lines().skip(first + 1).filter(filled).collect();
@@ -147,7 +148,7 @@ pub fn dedented(text: &str, unit: Unit) -> String {
         // Lines with less white space, such as those inside strings, lose only that.
         return without_margin(text, indent(first_line).len());
     }
-    let lost = if lost_its_own(text, first, margin) {
+    let lost = if lost_its_own(text, (first, margin), language) {
         margin
     } else if opens_block(first_line) && margin > step && margin % step == 0 {
         // The body is indented two or more steps from its `def`, so the `def` may have lost all
@@ -176,12 +177,18 @@ fn opens_block(line: &str) -> bool {
 
 /// Whether the first line was copied without its white space. Then the lines with the least white
 /// space (`margin`) either close its block or are definitions next to it.
-fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
+fn lost_its_own(text: &str, (first, margin): (usize, usize), language: &str) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
-    let beside = text.lines().skip(first + 1).filter(|line| !line.trim().is_empty() && indent(line).len() == margin);
-    let beside: Vec<&str> = beside.map(str::trim_start).collect();
-    let is_opener = |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener)) || closes(line);
+    let mut rest = text.lines().skip(first + 1).filter(|line| !line.trim().is_empty()).peekable();
+    let has_inside = rest.peek().is_some_and(|line| indent(line).len() > margin);
+    let beside: Vec<&str> = rest.filter(|line| indent(line).len() == margin).map(str::trim_start).collect();
+    let has_end = matches!(language, "ruby" | "lua") && !opens.trim_end().ends_with(['(', '=', ',']);
+    // A bracket in the column of the lines before it was written there.
+    let is_closer = |line: &str| if line.starts_with("end") { has_end && closes(line) } else { closes(line) };
+    let is_closed_first = beside.first().is_some_and(|line| is_closer(line) && (has_inside || line.starts_with("end")));
+    let is_opener =
+        |line: &&str| OPENERS.iter().any(|opener| line.starts_with(opener)) || is_closed_first && is_closer(line);
     let is_comment = |line: &&str| line.starts_with('#');
     if !opens_block(opens) && !opens.trim_end().ends_with(':') {
         return beside.iter().any(is_opener);
@@ -189,6 +196,15 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
     // If any is a statement, they are the body of the block, not its neighbours.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
+}
+
+/// Whether all lines are indented deeper than `base`, except for those that begin with a bracket or
+/// are an `end`.
+pub fn are_inside<'t>(base: &str, mut lines: impl Iterator<Item = &'t str>) -> bool {
+    lines.all(|line| {
+        let rest = line.strip_prefix(base);
+        rest.is_some_and(|rest| rest.starts_with([' ', '\t', '{', '}', ')', ']']) || closes(rest.trim_end()))
+    })
 }
 
 /// Whether a line only closes what an earlier one opened: `end`, `)`, `],`.
@@ -232,16 +248,26 @@ mod tests {
 
     #[test]
     fn a_first_line_without_its_white_space_gets_it_back() {
-        let check = |text: &str, expected: &str| assert_eq!(dedented(text, Unit::Spaces(4)), expected);
+        let of = |language: &str, text: &str, expected: &str| {
+            assert_eq!(dedented(text, Unit::Spaces(4), language), expected);
+        };
+        let check = |text: &str, expected: &str| of("python", text, expected);
         check("    def a(self):\n        b\n", "def a(self):\n    b\n");
         check("def a(self):\n        b\n\n    def c(self):\n        d\n", "def a(self):\n    b\n\ndef c(self):\n    d");
         check("def a():\n    b\n", "def a():\n    b\n");
         check("def a(self):\n        if b:\n            c\n", "def a(self):\n    if b:\n        c");
         check("a() {\n    b\n  }", "a() {\n  b\n}");
-        check("def a\n      b\n    end\n", "def a\n  b\nend");
-        check("local a = {\n      b\n    }\n", "local a = {\n  b\n}");
+        of("ruby", "def a\n      b\n    end\n", "def a\n  b\nend");
+        of("lua", "function a()\n      b\n    end\n", "function a()\n  b\nend");
+        of("lua", "local a = {\n      b\n    }\n", "local a = {\n  b\n}");
         check("a = b(\n        c,\n    )\n", "a = b(\n    c,\n)");
         check("def a():\n    end = 1\n", "def a():\n    end = 1\n");
+        let stays = |language: &str, text: &str| of(language, text, text);
+        stays("python", "CONES = [\n    1,\n    2,\n    ]\n");
+        stays("python", "CONES = [\n    [\n        1,\n    ],\n    ]\n");
+        stays("python", "heat(\n    start,\n    end,\n    )\n");
+        stays("python", "heat(start,\n        cone,\n    end)\n");
+        stays("ruby", "heat =\n    if a\n      b\n    end\n");
         check("def a():\n    def b():\n        c\n    return b\n", "def a():\n    def b():\n        c\n    return b\n");
     }
 }

@@ -26,6 +26,10 @@ mod statement;
 mod verify;
 mod write;
 
+pub(crate) use leading::{Led, led};
+pub(crate) use modifiers::with_modifiers;
+pub(crate) use replace::lacks_body;
+
 use std::collections::{HashMap, HashSet};
 
 use crate::indent::{Move, Unit, is_same_code, moved, unit_of};

@@ -45,7 +45,9 @@ impl<'a> Job<'a> {
                 }
                 (Target::Blocks(places), _) => self.spread(places, new)?,
                 // A new line like `private` goes below all other members.
-                (Target::New, Sort::Statement) if !new.declares_several() => self.statement(scope, olds, new)?,
+                (Target::New, Sort::Statement) if !new.declares_several() => {
+                    self.statement(scope, olds, (new, news))?
+                }
                 (Target::New, _) if self.lacks_section(scope, olds, new) => late.push(new),
                 (Target::New, _) => self.add(scope, olds, new, self.user(olds, new, &targets[at + 1..]))?,
             }

@@ -27,7 +27,7 @@ pub struct Written {
 /// either are ignored.
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
-    let (mut text, mut own) = cleaned(written, unit);
+    let (mut text, mut own) = cleaned(written, unit, language);
     // Text that begins with a tag has its own.
     if language == "php" && !text.starts_with('<') {
         text.insert_str(0, "<?php\n");
@@ -48,10 +48,10 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
 
 /// The text without carriage returns and common white space, and its lines before that space was
 /// removed.
-fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
+fn cleaned(written: &str, unit: Unit, language: &str) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let text = text.trim_end();
-    let dedented = dedented(text, unit);
+    let dedented = dedented(text, unit, language);
     let cleaned = dedented.trim_start_matches('\n');
     let above = dedented.len() - cleaned.len();
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())

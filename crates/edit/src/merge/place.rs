@@ -1,6 +1,6 @@
 //! Finds the definition in a file that a written one is meant to replace.
 
-use super::overloads::{is_of_kind, last_of};
+use super::overloads::{head, is_of_kind, last_of};
 use super::{Hints, Job, MergeError};
 use crate::index::is_queried;
 use crate::index::parts::{MODULE, Part, Sort};
@@ -70,8 +70,12 @@ impl<'a> Job<'a> {
     pub fn meant(&self, new: &Part, news: &[&Part]) -> Result<Option<Place<'a>>, MergeError> {
         let mut places = self.places(|part| part.is_definition() && same_name(part, new));
         if places.is_empty() && self.language == "ruby" && new.variant.is_empty() {
-            // A method of `class << self` is written without `self`.
+            // A method of `class << self` is written without `self`, like one of its instances.
             places = self.places(|part| part.name == new.name && part.variant == "singleton" && part.sort == new.sort);
+            let is_other = |place: &Place| head(place.part, self.old) != head(new, self.new);
+            if places.iter().any(|place| self.may_be(place, new) && is_other(place)) {
+                return Err(MergeError::NotPlaced { name: new.name.clone() });
+            }
         }
         places.retain(|place| self.may_be(place, new));
         self.narrow(&mut places, |place| place.part.sort == new.sort);

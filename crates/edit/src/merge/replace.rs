@@ -8,7 +8,7 @@ use super::leading::{Led, led};
 use super::modifiers::with_modifiers;
 use super::overloads::shown_head;
 use super::{Job, MergeError, Scope};
-use crate::indent::indent;
+use crate::indent::{are_inside, indent};
 use crate::index::is_queried;
 use crate::index::parts::{Part, Sort};
 use crate::omissions::{Body, has_marks, is_left_out, is_mark, splice};
@@ -17,7 +17,7 @@ use crate::text::{indent_at, line_of};
 impl<'a> Job<'a> {
     /// Replaces `old`, a part of `scope`, with `new`.
     pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
-        if self.is_left_out(old, new) {
+        if lacks_body(self.language, (old, self.old), (new, self.new)) {
             self.refuse_new_head(old, new)?;
             self.lead_only(scope, old, new);
             return Ok(());
@@ -44,18 +44,26 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The new text with its own indentation, if most of its lines outside strings are in the old text, with their
-    /// white space.
+    /// The new text with its own indentation, if most of its lines outside strings are in the old
+    /// text, with their white space, and all are inside the definition there.
     fn as_written(&self, old: &Part, new: &Part) -> Option<String> {
         let piece = &self.new[new.core.clone()];
+        let base = indent_at(self.old, old.core.start);
         let from = line_of(self.new, new.core.start);
+        let first = indent(self.own.get(from.checked_sub(1)?)?);
+        if !first.is_empty() && first != base {
+            return None;
+        }
         let own = self.own.get(from..from + piece.matches('\n').count())?;
         let known: HashSet<&str> = self.old[old.core.clone()].lines().skip(1).collect();
         let texts = self.frozen.iter().flat_map(|text| line_of(self.new, text.start)..line_of(self.new, text.end));
         let texts: HashSet<usize> = texts.collect();
         let code = own.iter().enumerate().filter(|(at, line)| !line.trim().is_empty() && !texts.contains(&(from + at)));
-        let (same, other): (Vec<&str>, Vec<&str>) =
-            code.map(|(_, line)| line.as_str()).partition(|line| known.contains(line));
+        let code: Vec<&str> = code.map(|(_, line)| line.as_str()).collect();
+        if !are_inside(base, code.iter().copied()) {
+            return None;
+        }
+        let (same, other): (Vec<&str>, Vec<&str>) = code.into_iter().partition(|line| known.contains(line));
         // The piece may end within its last line.
         let lines = own.iter().zip(piece.lines().skip(1)).map(|(own, line)| {
             own.trim_start().starts_with(line.trim_start()).then(|| format!("{}{}", indent(own), line.trim_start()))
@@ -145,20 +153,6 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the body was omitted completely.
-    pub fn is_left_out(&self, old: &Part, new: &Part) -> bool {
-        let inside = |part: &Part, text: &str| {
-            let body = part.body.clone()?;
-            let start = part.docstring.as_ref().map_or(body.start, |doc| doc.end);
-            text.get(start..body.end.max(start)).map(str::to_owned)
-        };
-        let (Some(now), Some(was)) = (inside(new, self.new), inside(old, self.old)) else { return false };
-        // In Python, a docstring followed only by comments is not a body.
-        let only_docstring = self.language == "python" && now.trim().is_empty() && !was.trim().is_empty();
-        let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
-        (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)
-    }
-
     /// Replaces only the comments, attributes and docstring of a definition whose body was left
     /// out.
     fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) {
@@ -238,4 +232,18 @@ impl<'a> Job<'a> {
         let new_body = Body { lines: core.split('\n').collect(), head: new_head };
         splice(&old_body, &new_body, self.old).map(|lines| lines.join("\n")).ok_or_else(unclear)
     }
+}
+
+/// Whether the body was omitted completely.
+pub fn lacks_body(language: &str, (old, was): (&Part, &str), (new, now): (&Part, &str)) -> bool {
+    let inside = |part: &Part, text: &str| {
+        let body = part.body.clone()?;
+        let start = part.docstring.as_ref().map_or(body.start, |doc| doc.end);
+        text.get(start..body.end.max(start)).map(str::to_owned)
+    };
+    let (Some(now), Some(own)) = (inside(new, now), inside(old, was)) else { return false };
+    // In Python, a docstring followed only by comments is not a body.
+    let only_docstring = language == "python" && now.trim().is_empty() && !own.trim().is_empty();
+    let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
+    (is_left_out(&now, was) || only_docstring) && !is_idle(&own)
 }

@@ -23,8 +23,13 @@ const MIXINS: &[&str] = &["include ", "extend ", "prepend ", "use "];
 
 impl<'a> Job<'a> {
     /// Merges the statement `new`: it replaces an older version of itself or is added, unless the
-    /// file already has it or does not need it.
-    pub fn statement(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
+    /// file already has it or does not need it. `news` are all parts written beside it.
+    pub fn statement(
+        &mut self,
+        scope: Option<&'a Part>,
+        olds: &'a [Part],
+        (new, news): (&Part, &[Part]),
+    ) -> Result<(), MergeError> {
         let queried = is_queried(self.language);
         // A member was written without its class.
         let home = if queried && scope.is_none() && new.has_receiver { self.home(new)? } else { None };
@@ -53,10 +58,19 @@ impl<'a> Job<'a> {
             self.refuse_other_lines(group, new)?;
             return self.scope(Some(group), &group.members, &new.members);
         }
-        if let Some(old) = self.version_of(scope, olds, &text) {
+        // A statement that is written again stays.
+        let is_again = |old: &&Part| {
+            let words = || self.old[old.core.clone()].split_whitespace();
+            news.iter()
+                .any(|new| new.sort == Sort::Statement && self.new[new.core.clone()].split_whitespace().eq(words()))
+        };
+        if let Some(old) = self.version_of(scope, olds, &text).filter(|old| !is_again(old)) {
             return self.restate(scope, old, new, &text);
         }
-        if self.language == "go" && scope.is_none() && !DEMOS.iter().any(|show| text.starts_with(show)) {
+        // A Go file has only declarations, and each name once.
+        let is_known = |member: &Part| olds.iter().any(|old| old.owner.is_none() && old.name == member.name);
+        let is_group = !new.members.is_empty() && !new.members.iter().any(is_known);
+        if self.language == "go" && scope.is_none() && !is_group && !DEMOS.iter().any(|show| text.starts_with(show)) {
             return Err(MergeError::NotPlaced { name: first_line(&text) });
         }
         let shown = DEMOS.iter().find(|show| text.starts_with(**show));
@@ -128,8 +142,8 @@ impl<'a> Job<'a> {
         const LINE_MIN: usize = 8;
         let call = |text: &str| {
             let (head, _) = text.split_once(',')?;
-            let is_call =
-                head.contains(['\'', '"']) && head.contains('(') || self.language == "ruby" && head.contains(" :");
+            let is_autoload = self.language == "ruby" && head.starts_with("autoload :");
+            let is_call = head.contains(['\'', '"']) && head.contains('(') || is_autoload;
             is_call.then(|| head.split_whitespace().collect::<String>())
         };
         let line = first_line(text);

@@ -1,6 +1,6 @@
 //! Tests definitions that are written as the file has them, alone or several at once.
 
-use super::by_query::{changes, named};
+use super::by_query::{changes, named, refused};
 use super::*;
 use crate::{Edit, apply};
 
@@ -70,4 +70,38 @@ fn names_with_dots_are_found() {
     named("Kiln.cs", cs, ("Clay.Kiln", &cs.replace('1', "2")), ("1", "2"));
     let js = "class Kiln {\n  heat() {\n    return 1;\n  }\n\n  [Symbol.iterator]() {\n    return 2;\n  }\n}\n";
     named("kiln.js", js, ("Kiln.[Symbol.iterator]", "[Symbol.iterator]() {\n  return 3;\n}"), ("2", "3"));
+}
+
+#[test]
+fn a_body_in_a_new_block_is_indented_with_its_block() {
+    let python = "class Kiln:\n    def heat(self):\n        fire()\n        wait()\n        cool()\n";
+    let code = "def heat(self):\n    with self.lock:\n        fire()\n        wait()\n        cool()\n";
+    let expected = "class Kiln:\n    def heat(self):\n        with self.lock:\n            fire()\n            wait()\n            cool()\n";
+    assert_eq!(with("kiln.py", python, code, in_container("Kiln")), expected);
+    let js = "class Kiln {\n    heat() {\n        fire();\n        wait();\n        cool();\n    }\n}\n";
+    let code = "heat() {\n    if (this.cone) {\n        fire();\n        wait();\n        cool();\n    }\n}\n";
+    let expected = "class Kiln {\n    heat() {\n        if (this.cone) {\n            fire();\n            wait();\n            cool();\n        }\n    }\n}\n";
+    assert_eq!(with("kiln.js", js, code, in_container("Kiln")), expected);
+}
+
+#[test]
+fn a_statement_that_is_written_again_is_not_replaced_by_another() {
+    let ruby = "class Kiln < Oven\n  validates :cone, presence: true\n\n  def heat\n    1\n  end\nend\n";
+    let [first, second] = ["  validates :cone, presence: true\n", "  validates :cone, uniqueness: true\n"];
+    for code in [format!("class Kiln < Oven\n{first}{second}end\n"), format!("class Kiln < Oven\n{second}end\n")] {
+        let text = with("kiln.rb", ruby, &code, Hints::default());
+        assert!(text.contains(first) && text.contains(second), "{text}");
+    }
+    let js = "app.use('/kiln', warm);\n";
+    let text = with("kiln.js", js, "app.use('/kiln', warm);\napp.use('/kiln', fire);\n", Hints::default());
+    assert!(text.contains("warm") && text.contains("fire"), "{text}");
+}
+
+#[test]
+fn a_method_of_the_class_itself_is_not_replaced_by_one_with_other_parameters() {
+    let ruby = "class Kiln\n  class << self\n    def call(by)\n      new(by).call\n    end\n  end\n\n  def cool\n    1\n  end\nend\n";
+    for name in ["Kiln.call", "call"] {
+        let edit = Edit::Definition { name: Some(name), code: "def call\n  fire\nend\n", hints: Hints::default() };
+        refused("kiln.rb", ruby, &edit, &["no place was found for `call`"]);
+    }
 }

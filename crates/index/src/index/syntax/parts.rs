@@ -18,8 +18,8 @@ use super::{PARSE_TIME_MAX, Reading, all_children, content, descend, grammar_of,
 
 /// Maximum nesting of containers that are divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
-/// Maximum number of syntax errors reported.
-const FAULTS_MAX: usize = 100;
+/// Maximum number of lines with syntax errors reported.
+pub const FAULTS_MAX: usize = 100;
 
 /// The variant of a class-like part whose members are not methods: a module, a namespace, a group
 /// of tests.
@@ -276,7 +276,10 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     let mut is_docstring = false;
     descend(tree.root_node(), |node| {
         if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
-            faults.push(node.start_position().row + 1);
+            let line = node.start_position().row + 1;
+            if faults.last() != Some(&line) {
+                faults.push(line);
+            }
         }
         let many_lines = node.start_position().row < node.end_position().row;
         if many_lines && TEXTS.contains(&node.kind()) && !is_docstring && !is_squiggly(node, text) {
@@ -285,7 +288,6 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
         is_docstring = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
         many_lines || node.has_error()
     });
-    faults.dedup();
     (faults, texts)
 }
 

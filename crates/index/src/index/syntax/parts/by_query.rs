@@ -150,14 +150,16 @@ impl File<'_> {
     /// The end of a definition without comments on lines of their own, which belong to what follows. Grammars of
     /// languages that end a body by its indentation include them.
     fn end_of(&self, node: Node) -> usize {
+        let is_comment = |node: &Node| node.kind().ends_with("comment");
+        let is_own_line = |node: &Node| {
+            let before = self.text.get(..node.start_byte()).unwrap_or_default();
+            before.trim_end_matches([' ', '\t']).ends_with('\n')
+        };
         let mut last = node;
-        while let Some(child) = all_children(last).last() {
-            let before = self.text.get(..child.start_byte()).unwrap_or_default();
-            let is_own_line = before.trim_end_matches([' ', '\t']).ends_with('\n');
-            last = match child.prev_sibling() {
-                Some(earlier) if child.kind().ends_with("comment") && is_own_line => earlier,
-                _ => child,
-            };
+        while !is_comment(&last) {
+            let inside = all_children(last).filter(|child| !is_comment(child) || !is_own_line(child));
+            let Some(child) = inside.last() else { break };
+            last = child;
         }
         trimmed(last, self.text).end
     }

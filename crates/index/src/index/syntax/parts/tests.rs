@@ -204,3 +204,22 @@ fn syntax_errors_are_reported_by_line() {
     assert_eq!(faults("a.js", "f();\nif (x {\n}\n"), [2]);
     assert_eq!(faults("a.md", "# (\n"), [0; 0]);
 }
+
+#[test]
+fn comments_below_a_definition_do_not_belong_to_it() {
+    let check = |path: &str, text: &str| {
+        let found = definitions(path, text);
+        let heat = found.iter().find(|span| span.name == "heat").expect("a definition");
+        assert_eq!(heat.lines, (2, 3), "{path}");
+    };
+    check("Kiln.scala", "object Kiln {\n  def heat =\n    1\n\n  // One.\n  // Two.\n  def cool =\n    2\n}\n");
+    check("Kiln.scala", "object Kiln:\n  def heat =\n    1\n  // One.\n  // Two.\n\n  // Three.\n  val cool = 2\n");
+    check(
+        "Kiln.kt",
+        "class Kiln {\n    val heat\n        get() = 1\n\n    // One.\n    // Two.\n    fun cool() = 2\n}\n",
+    );
+    check(
+        "Kiln.kt",
+        "class Kiln {\n    fun heat() =\n        1 // Cone.\n    // One.\n    // Two.\n    fun cool() = 2\n}\n",
+    );
+}
