@@ -161,7 +161,6 @@ fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<Calls> {
     let is_whole = match tool {
         Builtin::ReadFile => clause::only_reads(part),
         Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),
-        Builtin::DeleteFile => part.paths.iter().all(|path| guide::exists(context, path)),
         _ => true,
     };
     let calls = forms::calls(toolkit.project(), tool, part).ok().filter(|calls| is_whole && !calls.is_empty())?;

@@ -1,6 +1,6 @@
 //! Reserves the memory of the process's re-ranker, opens it at the first search that needs it, and limits what it scores.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::time::Duration;
 
 use super::{App, capabilities};
@@ -26,6 +26,9 @@ impl Shared {
     pub fn leave_out(&self) {
         let why = "the planner would not fit into memory with the re-ranker; take it out of [reranker] in models.toml";
         self.judge.get_or_init(|| Err(RerankError::Refused(why.to_owned())));
+        if let Ok(mut reserved) = self.reserved.try_lock() {
+            reserved.take();
+        }
     }
 }
 
@@ -45,11 +48,17 @@ impl App {
     }
 
     /// Reserves the memory of the re-ranker, if there is one, before others take it. If the ledger
-    /// refuses, the first search asks again.
+    /// refuses, the first search asks again. It is left out if the planner would not fit beside it.
     pub fn reserve_reranker(&self) {
         let shared = &self.reranker;
-        if registry::sets(&self.config, Role::Reranker)
-            && let Ok((spec, _)) = self.found_reranker()
+        if !registry::sets(&self.config, Role::Reranker) {
+            return;
+        }
+        let left_out = self.registry().map(|registry| self.left_out(&registry)).unwrap_or_default();
+        if left_out.iter().any(|name| name == super::fit::RERANKER) {
+            return shared.leave_out();
+        }
+        if let Ok((spec, _)) = self.found_reranker()
             && let Ok(mut reserved) = shared.reserved.try_lock()
             && reserved.is_none()
             && shared.judge.get().is_none()
@@ -108,8 +117,13 @@ impl Judges for OfApp {
         if let Some(opened) = opened() {
             return opened;
         }
-        let Ok(mut reserved) = shared.reserved.try_lock() else {
-            return Err(RerankError::Failed("the re-ranker is still being loaded".to_owned()));
+        let mut reserved = match shared.reserved.try_lock() {
+            Ok(reserved) => reserved,
+            // A search panicked while it loaded the re-ranker.
+            Err(TryLockError::Poisoned(reserved)) => reserved.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(RerankError::Failed("the re-ranker is still being loaded".to_owned()));
+            }
         };
         // Another search may have loaded it before the lock was taken.
         opened().unwrap_or_else(|| {

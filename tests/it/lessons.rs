@@ -146,7 +146,7 @@ async fn a_model_that_leads_is_told_what_worked_before() {
     let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
     let request = "How long may a title be?";
     let call = "[read_file(path=\"src/todo.ts\")]";
-    let first = Script::saying(call).on("TITLE_LENGTH_MAX = 120;", "A title has 120 letters.").acting();
+    let first = Script::saying(call).on("9| export const TITLE_LENGTH_MAX = 120;", "A title has 120 letters.").acting();
     let (calls, used) = taught(&project, &lessons, first, request).await;
     assert!(calls.len() == 1 && used == 0, "{calls:?}");
     let told = Script::saying("It is not known.")

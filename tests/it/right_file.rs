@@ -150,23 +150,33 @@ async fn a_new_file_changes_no_other_and_replaces_none() {
 
 #[tokio::test]
 async fn a_named_file_is_deleted_with_consent_whatever_the_model() {
-    for (request, writes, decision) in [
-        ("Delete the file src/retry.ts", true, Decision::Approve),
-        ("remove src/retry.ts please", true, Decision::Approve),
-        ("remove src/retry.ts please", false, Decision::Approve),
-        ("Delete the file src/retry.ts", true, Decision::Reject),
+    let (yes, no) = (Decision::Approve, Decision::Reject);
+    for (request, writes, decision, is_deleted) in [
+        ("Delete the file src/retry.ts", true, &yes, true),
+        ("remove src/retry.ts please", true, &yes, true),
+        ("remove src/retry.ts please", false, &yes, true),
+        ("Delete the file src/retry.ts", true, &no, false),
+        ("Delete src/retry.ts if nothing imports it", true, &yes, false),
+        ("Delete src/retry.ts if nothing imports it", false, &yes, false),
+        ("Remove the src/retry.ts file header", true, &yes, false),
+        ("src/list.ts is fine. Delete retry.ts, but first copy it to b.ts", true, &yes, false),
     ] {
         let project = Project::todo();
-        let before = project.files();
+        let mut expected = project.files();
         let planner = Script::saying("````\nwrong\n````");
         let plain = if writes { toolkit(&project, planner.writing(), Script::saying("")) } else { silent(&project) };
-        let allowed = decision == Decision::Approve;
+        let decision = decision.clone();
         let host = Witness::new(move |_: &Proposal| decision.clone());
         let finished = run_turn(&indexed(&project, plain), request, &host).await.expect("a turn");
-        let mut expected = before.clone();
-        if allowed {
+        if is_deleted {
             expected.remove(&project.path().join("src/retry.ts"));
         }
-        assert_eq!(project.files(), expected, "{request} {writes} {allowed}: {}", finished.answer);
+        let files = project.files();
+        let kept = expected.keys().all(|path| files.contains_key(path));
+        assert!(
+            kept && is_deleted != files.contains_key(&project.path().join("src/retry.ts")),
+            "{request}: {}",
+            finished.answer
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Answers questions about one clause of a request.
 
+use std::path::Path;
+
 use crate::language::clauses::{Part, PartKind};
 use crate::language::{shape, words};
 
@@ -9,6 +11,43 @@ const READING: &[&str] = &[
     "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
     "contents", "of", "line", "lines", "first", "to", "and", "please",
 ];
+/// Words allowed in an order to delete files, besides paths; any other word may be a condition, or
+/// mean a part of the file.
+const DELETING: &[&str] = &[
+    "delete",
+    "remove",
+    "erase",
+    "get",
+    "rid",
+    "of",
+    "the",
+    "a",
+    "this",
+    "that",
+    "my",
+    "our",
+    "old",
+    "unused",
+    "obsolete",
+    "empty",
+    "temporary",
+    "script",
+    "module",
+    "document",
+    "called",
+    "named",
+    "and",
+    "please",
+    "now",
+    "too",
+    "also",
+    "completely",
+    "entirely",
+    "permanently",
+    "again",
+];
+/// Maximum number of files that one order deletes.
+const DELETED_MAX: usize = 12;
 /// Maximum length, in words, of a clause that asks only for a list.
 const LIST_WORDS_MAX: usize = 16;
 /// Number of words of a title.
@@ -26,6 +65,41 @@ pub fn only_reads(part: &Part) -> bool {
     own.filter(|word| !is_path(word))
         .flat_map(words::split)
         .all(|word| READING.contains(&word.as_str()) || word.chars().all(|letter| letter.is_ascii_digit()))
+}
+
+/// The paths of the files that an order names in its own words and deletes completely, relative to
+/// the project's folder `root`. `None` if it may mean anything else, or if one is not a file there:
+/// missing, a folder or a link.
+pub fn only_deletes(part: &Part, root: &Path) -> Option<Vec<String>> {
+    if !is_order(part) {
+        return None;
+    }
+    let is_file = |path: &str| root.join(path).symlink_metadata().is_ok_and(|data| data.is_file());
+    let mut text = part.text.clone();
+    let mut paths: Vec<String> = Vec::new();
+    for path in part.paths.iter().filter(|path| path.contains(char::is_whitespace) && part.text.contains(*path)) {
+        text = text.replace(path, " ");
+        paths.push(path.clone());
+    }
+    let edges = |letter: char| "`\"'“”‘’,;:!".contains(letter);
+    let all: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(edges).trim_end_matches('.')).collect();
+    for (at, word) in all.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
+        let low = word.to_lowercase();
+        // `the a.py file header` is a part of the file.
+        let is_noun = matches!(low.as_str(), "file" | "files") && (paths.is_empty() || at + 1 == all.len());
+        if DELETING.contains(&low.as_str()) || is_noun {
+            continue;
+        }
+        let said = word.strip_prefix("./").unwrap_or(word);
+        let is_there = root.join(said).symlink_metadata().is_ok();
+        // A bare name that is not in the root folder means the file that was found for it.
+        let found = || part.paths.iter().find(|path| path.ends_with(&format!("/{said}"))).cloned();
+        paths.push(if is_there { said.to_owned() } else { found()? });
+    }
+    let is_inside =
+        |path: &String| !path.starts_with('/') && !path.split('/').any(|part| part == "..") && is_file(path);
+    let fits = (1..=DELETED_MAX).contains(&paths.len()) && paths.iter().all(is_inside);
+    fits.then_some(paths)
 }
 
 /// Whether a clause asks only for a list, and not for what happens, how or why; `if` may introduce
@@ -58,6 +132,44 @@ mod tests {
         assert!(!asks_for_list_alone(&part("why is bake called"), false));
         assert!(asks_for_list_alone(&part("what breaks if bake goes"), true));
         assert!(is_order(&part("Delete lib/oven.py")) && !is_order(&part("Who bakes the bread?")));
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        std::fs::create_dir(root.join("lib")).unwrap();
+        ["oven.py", "pan.py", "my pan.py", "lib/tray.py"].map(|path| std::fs::write(root.join(path), "").unwrap());
+        std::os::unix::fs::symlink("lib/tray.py", root.join("link.py")).unwrap();
+        let check = |text: &str, expected: &[&str]| {
+            let mut part = part(text);
+            // As the names of a request are found: on the disk, without links, else in the index.
+            for (said, path) in [("link.py", "lib/tray.py"), ("tray.py", "lib/tray.py"), ("my pan.py", "my pan.py")] {
+                part.paths.extend(text.contains(said).then(|| path.to_owned()));
+            }
+            let found = only_deletes(&part, root).unwrap_or_default();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("Delete oven.py", &["oven.py"]);
+        check("please remove the old file ./oven.py, too.", &["oven.py"]);
+        check("Erase `oven.py` and pan.py", &["oven.py", "pan.py"]);
+        check("get rid of tray.py", &["lib/tray.py"]);
+        check("Delete the file \"my pan.py\"", &["my pan.py"]);
+        for text in [
+            "Delete oven.py if it is unused",
+            "Delete the oven.py file header",
+            "Remove oven.py as a dependency",
+            "Delete oven.py or pan.py",
+            "Delete oven.py with care but keep bake",
+            "Delete oven.py at line 3",
+            "Delete oven.py and its tests",
+            "Remove oven.py too, but ask me first",
+            "Delete oven.py to pan.py",
+            "Delete lib",
+            "Delete link.py",
+            "Delete ../oven.py",
+            "Delete lost.py",
+            "Do not delete oven.py",
+            "Shall I delete oven.py?",
+        ] {
+            check(text, &[]);
+        }
         assert_eq!(title(&part("Delete the bread of the day from lib/oven.py")), "Delete the bread of the day");
     }
 }

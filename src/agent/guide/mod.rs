@@ -251,6 +251,8 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         }
     }
     match spelled::calls(job.scene.toolkit, job.step) {
+        // Another step may still need the file: `delete a.py, but first copy it`.
+        Some(Spelled::All((Builtin::DeleteFile, _))) if job.of_several => {}
         Some(Spelled::All(calls)) => return execute::called(job.scene, job.step, calls, evidence).await,
         Some(Spelled::First(reading)) => {
             let read = execute::called(job.scene, job.step, reading, evidence).await?;

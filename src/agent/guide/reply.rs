@@ -13,10 +13,8 @@ pub fn first(text: &str) -> Option<String> {
             continue;
         }
         has_fence = true;
-        let is_fence = |line: &&&str| line.trim_start().starts_with("```");
         let ends_short = fence.len() > 3 && lines.last().is_some_and(|line| line.trim() == "```");
-        let closes_inner = lines[at..].iter().filter(is_fence).count() % 2 == 0;
-        let short = || ends_short.then(|| lines.len() - at - usize::from(!closes_inner));
+        let short = || ends_short.then(|| lines.len() - at - usize::from(!ends_inside(&lines[at..lines.len() - 1])));
         let end = at + lines[at..].iter().position(|line| line.trim() == fence).or_else(short)?;
         let code = lines[at..end].join("\n");
         if !code.trim().is_empty() {
@@ -25,6 +23,16 @@ pub fn first(text: &str) -> Option<String> {
         at = end + 1;
     }
     (!has_fence && text.trim().lines().count() > 1).then(|| text.trim_end().to_owned())
+}
+
+/// Whether a block of three backticks is open after these lines.
+fn ends_inside(lines: &[&str]) -> bool {
+    lines.iter().fold(false, |is_open, line| match line.trim().strip_prefix("```") {
+        Some("") => !is_open,
+        // A language follows the fence that opens a block.
+        Some(language) => is_open || !language.contains('`'),
+        None => is_open,
+    })
 }
 
 #[cfg(test)]
@@ -42,6 +50,7 @@ mod tests {
         check("````\nx\n```", Some("x"));
         check("````\nx\n```sh\ny\n```\n```", Some("x\n```sh\ny\n```"));
         check("````\nx\n```sh\ny\n```", Some("x\n```sh\ny\n```"));
+        check("````\n```x``` and y\n```sh\ny\n```", Some("```x``` and y\n```sh\ny\n```"));
         check("````\nx\ny", None);
         check("def f():\n    return 1", Some("def f():\n    return 1"));
         check("I cannot do that.", None);

@@ -99,6 +99,7 @@ async function send(undo) {
   }
   if (id !== undefined) await run(id);
   busy = false;
+  untrouble(BUSY);
   allow();
 }
 
@@ -121,6 +122,7 @@ async function catchUp(turns) {
     else await show(turn.id, false);
   }
   busy = false;
+  untrouble(BUSY);
   allow();
 }
 

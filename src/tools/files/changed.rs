@@ -17,7 +17,7 @@ const PLACE_MIN: usize = 2 * AROUND + 1;
 const LINE_MAX_CHARS: usize = 200;
 
 /// The changed places of a file in its current state, one after the other; empty for a deleted
-/// file. Long places are cut in the middle, so that every place is shown.
+/// file. Long places are cut in the middle, so that more places are shown.
 pub fn lines(change: &FileChange) -> String {
     let (Some(new), old) = (&change.new, change.old.as_deref().unwrap_or_default()) else { return String::new() };
     let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new.as_ref());

@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(submitted.text, "[10,000 lines pasted][10,000 lines pasted (2)]");
         let names: Vec<&str> = submitted.attached.given.iter().map(|given| given.name.as_str()).collect();
         assert_eq!(names, ["10,000 lines pasted", "10,000 lines pasted (2)"]);
-        assert!(Input::default().paste(&"x".repeat(300 << 10)).unwrap_err().contains("put it into a file"));
+        assert!(Input::default().paste(&"x".repeat(300 << 10)).unwrap_err().contains("save it as a project file"));
     }
 
     #[test]

@@ -13,12 +13,14 @@ pub struct Judged {
     pub hits: Hits,
     /// Why the hits are not in the order of the index's re-ranker, if it has one.
     pub unranked: Option<RerankError>,
+    /// Whether the time was over before all of the first hits were scored.
+    pub is_partial: bool,
 }
 
 impl Judged {
     /// The hits; a note says if they are not in the order of the index's re-ranker, and why.
     pub fn noted(self) -> Hits {
-        let Judged { mut hits, unranked } = self;
+        let Judged { mut hits, unranked, .. } = self;
         let why = unranked.filter(|_| hits.hits.len() >= PAIRS_MIN);
         hits.notes.extend(why.map(|why| format!("not re-ranked: {why}")));
         hits
@@ -43,7 +45,8 @@ pub fn judged(
     k: usize,
     cancel: &Cancel,
 ) -> Result<Judged, IndexError> {
-    let as_found = |unranked| Ok(Judged { hits: search(index, question, query_vector, k)?, unranked });
+    let as_found =
+        |unranked| Ok(Judged { hits: search(index, question, query_vector, k)?, unranked, is_partial: false });
     let Some(judges) = index.judges() else { return as_found(None) };
     let judge = match blocking(|| judges.judge(cancel)) {
         Ok(judge) => judge,
@@ -59,10 +62,13 @@ pub fn judged(
     let mut hits = search(index, question, query_vector, k.max(most))?;
     let first = hits.hits.len().min(most);
     let texts: Vec<String> = hits.hits[..first].iter().map(text).collect();
-    let mut unranked = None;
+    let (mut unranked, mut is_partial) = (None, false);
     if first >= PAIRS_MIN {
         match blocking(|| judge.scores(question, &texts, judges.time(), cancel)) {
-            Ok(scores) if scores.len() >= PAIRS_MIN => order(&mut hits.hits[..first], &scores),
+            Ok(scores) if scores.len() >= PAIRS_MIN => {
+                is_partial = scores.len() < first;
+                order(&mut hits.hits[..first], &scores);
+            }
             Ok(scores) => {
                 let (scored, time) = (scores.len(), judges.time().as_secs_f64());
                 let why = format!("{name} scored {scored} of {first} hits in {time:.1} s, the time of a search");
@@ -72,7 +78,7 @@ pub fn judged(
         }
     }
     hits.hits.truncate(k);
-    Ok(Judged { hits, unranked })
+    Ok(Judged { hits, unranked, is_partial })
 }
 
 /// A hit as a re-ranker reads it.

@@ -152,9 +152,11 @@ impl<'a> Lookup<'a> {
     }
 
     /// Stores the answer, if the index is not being written to. While the re-ranker is unusable, it
-    /// is stored as without one; if it may work at the next search, nothing is stored.
-    fn keep(&self, vector: Option<&[f32]>, Judged { hits: found, unranked }: &Judged) {
+    /// is stored as without one; if it may work, or score more hits, at the next search, nothing is
+    /// stored.
+    fn keep(&self, vector: Option<&[f32]>, Judged { hits: found, unranked, is_partial }: &Judged) {
         let kind = match unranked {
+            None if *is_partial => return,
             None => &self.kind,
             Some(RerankError::Refused(_)) => &self.plain,
             Some(_) => return,

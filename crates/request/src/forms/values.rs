@@ -9,6 +9,7 @@ use super::{Clause, bare};
 use crate::arguments as spelled;
 use crate::base::pattern::static_regex;
 use crate::base::tool::Builtin;
+use crate::clause;
 use crate::edit::testing::{self, Task};
 use crate::language::clauses::Part;
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
@@ -40,8 +41,8 @@ pub struct Known<'a> {
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
-/// The arguments of each call of `tool` that `part` spells out: one call, except for `read_file`,
-/// which has one per file.
+/// The arguments of each call of `tool` that `part` spells out: one call, except for `read_file`
+/// and `delete_file`, which have one per file.
 ///
 /// # Errors
 /// If something is missing; the error names it for the user.
@@ -59,11 +60,16 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
     let path = |at: usize| paths.get(at).map(|path| meant(path, known.files));
     let arguments = match tool {
         Builtin::ReadFile if !paths.is_empty() => return Ok(read(&clause, &paths, known)),
-        Builtin::ReadFile
-        | Builtin::DeleteFile
-        | Builtin::IndexReadFile
-        | Builtin::IndexImports
-        | Builtin::IndexDependents => with(&[("path", path(0))]),
+        Builtin::ReadFile | Builtin::IndexReadFile | Builtin::IndexImports | Builtin::IndexDependents => {
+            with(&[("path", path(0))])
+        }
+        Builtin::DeleteFile => {
+            let deleted = known.root.and_then(|root| clause::only_deletes(part, root));
+            let one = |path: String| Arguments::from_iter([("path".to_owned(), Value::String(path))]);
+            let unclear =
+                "it is not clear that complete files should be deleted, and which; name them alone: `delete a.txt`";
+            return deleted.map(|paths| paths.into_iter().map(one).collect()).ok_or_else(|| unclear.to_owned());
+        }
         Builtin::ListDir if paths.is_empty() => Ok(Arguments::new()),
         Builtin::ListDir => with(&[("path", path(0))]),
         Builtin::MoveFile => with(&[("source", path(0)), ("destination", paths.get(1).map(|to| (*to).to_owned()))]),
