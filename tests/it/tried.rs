@@ -101,7 +101,7 @@ async fn a_change_that_the_model_drops_after_its_own_example_contradicts_it_is_t
         .on("Write `Shelf.label`", &code(written));
     let (text, said) = after(script.on("First name", "change Shelf.label"), SHOUT).await;
     assert_eq!(text, SHELF, "{said}");
-    assert!(said.contains("gives A: X, but the model's own example expects 'A-X'; give a call"), "{said}");
+    assert!(said.contains("gives A: X, but the model's own example expects 'A-X'; add a call"), "{said}");
     assert!(said.contains("not done, the files are as they were: a change was tried"), "{said}");
 }
 

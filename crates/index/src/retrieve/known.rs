@@ -147,7 +147,11 @@ impl<'a> Lookup<'a> {
         };
         let hits: Option<Vec<Hit>> = kept.hits.into_iter().take(self.k).map(hit).collect();
         // The index may have been refreshed since the answers were read.
-        let judged = |hits| Judged { hits: Hits { hits, notes: kept.notes }, unranked: self.unusable.clone() };
+        let judged = |hits| Judged {
+            hits: Hits { hits, notes: kept.notes },
+            is_partial: false,
+            unranked: self.unusable.clone(),
+        };
         Ok(hits.map(|hits| judged(hits).noted()))
     }
 

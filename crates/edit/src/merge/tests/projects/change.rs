@@ -38,7 +38,7 @@ pub fn change_of(file: &File, span: &Span) -> Option<Change> {
         .find(|change| parts::faults(path, &change.made(text)).len() == parts.faults.len())
 }
 
-/// A line of comment at the top of a body that has several lines.
+/// A line of comment, first in a body of several lines.
 fn comment(text: &str, language: &str, function: &Span) -> Option<Change> {
     let body = function.body.clone()?;
     let head = function.docstring.as_ref().map_or(body.start, |doc| doc.end.max(body.start));
