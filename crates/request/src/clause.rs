@@ -135,7 +135,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         std::fs::create_dir(root.join("lib")).unwrap();
-        ["oven.py", "pan.py", "my pan.py", "lib/tray.py"].map(|path| std::fs::write(root.join(path), "").unwrap());
+        for path in ["oven.py", "pan.py", "my pan.py", "lib/tray.py"] {
+            std::fs::write(root.join(path), "").unwrap();
+        }
         std::os::unix::fs::symlink("lib/tray.py", root.join("link.py")).unwrap();
         let check = |text: &str, expected: &[&str]| {
             let mut part = part(text);
