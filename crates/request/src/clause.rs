@@ -75,12 +75,13 @@ pub fn only_deletes(part: &Part, root: &Path) -> Option<Vec<String>> {
         return None;
     }
     let is_file = |path: &str| root.join(path).symlink_metadata().is_ok_and(|data| data.is_file());
+    // A name with spaces stands as one word.
+    const SPACE: char = '\u{e020}';
     let mut text = part.text.clone();
-    let mut paths: Vec<String> = Vec::new();
-    for path in part.paths.iter().filter(|path| path.contains(char::is_whitespace) && part.text.contains(*path)) {
-        text = text.replace(path, " ");
-        paths.push(path.clone());
+    for path in part.paths.iter().filter(|path| path.contains(' ')) {
+        text = text.replace(path, &path.replace(' ', &SPACE.to_string()));
     }
+    let mut paths: Vec<String> = Vec::new();
     let edges = |letter: char| "`\"'“”‘’,;:!".contains(letter);
     let all: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(edges).trim_end_matches('.')).collect();
     for (at, word) in all.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
@@ -90,11 +91,11 @@ pub fn only_deletes(part: &Part, root: &Path) -> Option<Vec<String>> {
         if DELETING.contains(&low.as_str()) || is_noun {
             continue;
         }
-        let said = word.strip_prefix("./").unwrap_or(word);
-        let is_there = root.join(said).symlink_metadata().is_ok();
+        let said = word.strip_prefix("./").unwrap_or(word).replace(SPACE, " ");
+        let is_there = root.join(&said).symlink_metadata().is_ok();
         // A bare name that is not in the root folder means the file that was found for it.
         let found = || part.paths.iter().find(|path| path.ends_with(&format!("/{said}"))).cloned();
-        paths.push(if is_there { said.to_owned() } else { found()? });
+        paths.push(if is_there { said } else { found()? });
     }
     let is_inside =
         |path: &String| !path.starts_with('/') && !path.split('/').any(|part| part == "..") && is_file(path);
