@@ -48,17 +48,11 @@ impl App {
     }
 
     /// Reserves the memory of the re-ranker, if there is one, before others take it. If the ledger
-    /// refuses, the first search asks again. It is left out if the planner would not fit beside it.
-    pub fn reserve_reranker(&self) {
+    /// refuses, the first search asks again.
+    pub(super) fn reserve_reranker(&self) {
         let shared = &self.reranker;
-        if !registry::sets(&self.config, Role::Reranker) {
-            return;
-        }
-        let left_out = self.registry().map(|registry| self.left_out(&registry)).unwrap_or_default();
-        if left_out.iter().any(|name| name == super::fit::RERANKER) {
-            return shared.leave_out();
-        }
-        if let Ok((spec, _)) = self.found_reranker()
+        if registry::sets(&self.config, Role::Reranker)
+            && let Ok((spec, _)) = self.found_reranker()
             && let Ok(mut reserved) = shared.reserved.try_lock()
             && reserved.is_none()
             && shared.judge.get().is_none()

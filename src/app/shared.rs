@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::sync::mpsc;
 
 use super::App;
-use super::fit::EMBEDDER;
+use super::fit::{EMBEDDER, RERANKER};
 use crate::base::{Cancel, lock};
 use crate::config::Config;
 use crate::embed::Embedder;
@@ -39,7 +39,11 @@ impl App {
             registry.get(Role::Planner)?;
         }
         let left_out = self.left_out(&registry);
-        let embedder = match left_out.iter().any(|name| name == EMBEDDER) {
+        let is_left_out = |role: &str| left_out.iter().any(|name| name == role);
+        if is_left_out(RERANKER) {
+            self.reranker.leave_out();
+        }
+        let embedder = match is_left_out(EMBEDDER) {
             true => {
                 Err("no embedder: the planner would not fit into memory with it; search uses words only".to_owned())
             }

@@ -75,11 +75,7 @@ impl Agent {
         let make = || async {
             let embedder = super::loaded(&self.embedder, &self.app).await.ok();
             let (app, pool) = (self.app.clone(), self.pool.clone());
-            let open = move || {
-                app.reserve_reranker();
-                app.index()
-            };
-            let index = tokio::task::spawn_blocking(open).await.map_err(Problem::failed)?;
+            let index = tokio::task::spawn_blocking(move || app.index()).await.map_err(Problem::failed)?;
             let index = Arc::new(index.map_err(Problem::failed)?);
             Ok((SharedModels { pool, embedder, notes: Vec::new() }, index))
         };

@@ -46,8 +46,6 @@ const DELETING: &[&str] = &[
     "permanently",
     "again",
 ];
-/// Maximum number of files that one order deletes.
-const DELETED_MAX: usize = 12;
 /// Maximum length, in words, of a clause that asks only for a list.
 const LIST_WORDS_MAX: usize = 16;
 /// Number of words of a title.
@@ -99,8 +97,7 @@ pub fn only_deletes(part: &Part, root: &Path) -> Option<Vec<String>> {
     }
     let is_inside =
         |path: &String| !path.starts_with('/') && !path.split('/').any(|part| part == "..") && is_file(path);
-    let fits = (1..=DELETED_MAX).contains(&paths.len()) && paths.iter().all(is_inside);
-    fits.then_some(paths)
+    (!paths.is_empty() && paths.iter().all(is_inside)).then_some(paths)
 }
 
 /// Whether a clause asks only for a list, and not for what happens, how or why; `if` may introduce

@@ -67,8 +67,14 @@ async function run(id) {
   await show(id, true);
   running = null;
   allow();
-  untrouble(BUSY);
   ends.forEach((act) => act());
+}
+
+/** Takes requests again. */
+function rest() {
+  busy = false;
+  untrouble(BUSY);
+  allow();
 }
 
 async function send(undo) {
@@ -98,9 +104,7 @@ async function send(undo) {
     trouble(error.message);
   }
   if (id !== undefined) await run(id);
-  busy = false;
-  untrouble(BUSY);
-  allow();
+  rest();
 }
 
 export async function cancel() {
@@ -121,9 +125,7 @@ async function catchUp(turns) {
     if (turn.running) await run(turn.id);
     else await show(turn.id, false);
   }
-  busy = false;
-  untrouble(BUSY);
-  allow();
+  rest();
 }
 
 /** Another tab may have begun a turn: there is one conversation for all. */

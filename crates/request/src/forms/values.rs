@@ -65,6 +65,7 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
         }
         Builtin::DeleteFile => {
             let deleted = known.root.and_then(|root| clause::only_deletes(part, root));
+            let deleted = deleted.filter(|paths| paths.len() <= CALLS_MAX);
             let one = |path: String| Arguments::from_iter([("path".to_owned(), Value::String(path))]);
             let unclear =
                 "it is not clear that complete files should be deleted, and which; name them alone: `delete a.txt`";
